@@ -3,7 +3,7 @@
 import ml_dtypes
 import numpy as np
 
-from cprime.kernels import StoredRows
+from cprime.kernels import NarrowRows
 
 TYPES = {"uint8": np.uint8, "int8": np.int8, "bool": bool, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
 
@@ -16,8 +16,8 @@ def numbers(dtype, n=1500, D=5, seed=0):
 
 def recorded(monkeypatch):
     """Return a list of the numbers of rows converted at once; short rows are not treated differently."""
-    found, dense = [0], StoredRows.dense
-    monkeypatch.setattr("cprime.kernels.stored._SHORT", 0)
-    monkeypatch.setattr("cprime.kernels.stored._PIECE_BYTES", 1)
-    monkeypatch.setattr(StoredRows, "dense", lambda X: found.append(len(X)) or dense(X))
+    found, dense = [0], NarrowRows.dense
+    monkeypatch.setattr("cprime.kernels.narrow._SHORT", 0)
+    monkeypatch.setattr("cprime.kernels.narrow._PIECE_BYTES", 1)
+    monkeypatch.setattr(NarrowRows, "dense", lambda X: found.append(len(X)) or dense(X))
     return found

@@ -155,7 +155,7 @@ LEGAL = {
     "execution/local.py": "from cprime.sources import ahead\nfrom cprime.execution.statistics import merge",
     "search/full.py": "from cprime import kernels\nfrom cprime.neighbors import Cells",
     "report/page.py": "from cprime.estimators import KMeans",
-    "estimators/stored.py": "def report(self):\n    from cprime.report import report_of",
+    "estimators/savable.py": "def report(self):\n    from cprime.report import report_of",
     "execution/block.py": "from cprime.execution.statistics import merge",
     "neighbors/cells.py": "from cprime import kernels\nfrom cprime.execution import block",
     "sources/ahead.py": "import numpy",

@@ -103,7 +103,7 @@ _HOME = {
     "plan": "cprime.estimators.planning",
     "resume": "cprime.loading",
 }
-_ROOMS = (
+_PACKAGES = (
     "callbacks",
     "coresets",
     "datasets",
@@ -121,7 +121,7 @@ _ROOMS = (
 def __getattr__(name: str) -> object:
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
-    if name in _ROOMS:
+    if name in _PACKAGES:
         return import_module(f"cprime.{name}")
     raise AttributeError(f"module 'cprime' has no attribute {name!r}")
 

@@ -10,17 +10,17 @@ from kernel_calls import VERBS
 
 from cprime.kernels import (
     Dense,
+    NarrowRows,
     SparseRows,
-    StoredRows,
     as_rows,
 )
 
 TYPES = {"uint8": np.uint8, "int8": np.int8, "bool": bool, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
 LAYOUTS = {
-    "as they come": lambda X: StoredRows(X),
-    "every other row backwards": lambda X: StoredRows(X.repeat(2, axis=0)[::-2])[::-1],
-    "some columns of more": lambda X: StoredRows(np.concatenate([X[:, :1], X, X[:, :1]], axis=1)[:, 1:-1]),
-    "in an order": lambda X: StoredRows(X[::-1]).ordered(np.arange(len(X))[::-1].copy()),
+    "as they come": lambda X: NarrowRows(X),
+    "every other row backwards": lambda X: NarrowRows(X.repeat(2, axis=0)[::-2])[::-1],
+    "some columns of more": lambda X: NarrowRows(np.concatenate([X[:, :1], X, X[:, :1]], axis=1)[:, 1:-1]),
+    "in an order": lambda X: NarrowRows(X[::-1]).ordered(np.arange(len(X))[::-1].copy()),
 }
 SIZES = {"few": (5, 3, 2), "more": (700, 70, 40)}
 
@@ -71,7 +71,7 @@ def test_layouts_threads_and_the_wider_type(layout, divided):
     ours, theirs = layout(X).as_type(np.float64), Dense(X.astype(np.float64))
     if divided:
         theirs, lengths = theirs.normalized()
-        ours = StoredRows(ours.array, np.float64, ours.order, lengths if ours.order is None else lengths[::-1].copy())
+        ours = NarrowRows(ours.array, np.float64, ours.order, lengths if ours.order is None else lengths[::-1].copy())
     np.testing.assert_array_equal(ours.dense(), theirs.dense())
     for name in CALLS.keys() - ARRAYS.keys() - {"times"}:
         assert_same(CALLS[name](ours, g), CALLS[name](theirs, g))
@@ -85,18 +85,18 @@ def test_layouts_threads_and_the_wider_type(layout, divided):
 def test_every_half_is_what_numpy_has(dtype):
     every = np.arange(2**16, dtype=np.uint16).view(dtype).reshape(-1, 16)
     finite = np.isfinite(every.astype(np.float32)).all(axis=1)
-    X = StoredRows(every[finite])
+    X = NarrowRows(every[finite])
     found = X.products(np.eye(16, dtype=np.float32))
     np.testing.assert_array_equal(found, every[finite].astype(np.float32))
-    assert not np.isfinite(StoredRows(every).extent()[0])
-    row, column, value = StoredRows(every).not_finite()
+    assert not np.isfinite(NarrowRows(every).extent()[0])
+    row, column, value = NarrowRows(every).not_finite()
     assert row == np.flatnonzero(~finite)[0]
     assert not np.isfinite([value, float(every[row, column])]).any()
 
 
 def test_rows_are_chosen_as_those_of_arrays():
     X = numbers(np.uint8, 50, 4)
-    rows, wide = StoredRows(X), Dense(X.astype(np.float32))
+    rows, wide = NarrowRows(X), Dense(X.astype(np.float32))
     order = np.random.default_rng(0).permutation(50)
     for some in (slice(3, 40, 2), np.array([5, 1, 1]), X[:, 0] > 20):
         np.testing.assert_array_equal(rows[some].dense(), wide[some].dense())
@@ -105,15 +105,15 @@ def test_rows_are_chosen_as_those_of_arrays():
     assert rows.ordered(order).array is X
     assert len(rows[:0]) == 0
     with pytest.raises(TypeError, match="uint8, int8, bool, float16, bfloat16, got int16"):
-        StoredRows(X.astype(np.int16))
+        NarrowRows(X.astype(np.int16))
     with pytest.raises(ValueError, match="order"):
         _ = rows.ordered(np.array([50])).core
-    assert not isinstance(as_rows(X.astype(np.float32)), StoredRows | SparseRows)
+    assert not isinstance(as_rows(X.astype(np.float32)), NarrowRows | SparseRows)
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float16])
 def test_no_rows_have_empty_results(dtype):
-    X, centers = StoredRows(np.ones((5, 3), dtype)), np.zeros((2, 3), np.float32)
+    X, centers = NarrowRows(np.ones((5, 3), dtype)), np.zeros((2, 3), np.float32)
     none = X[np.zeros(5, dtype=bool)]
     assert none.own_distances(centers, np.empty(0, dtype=np.int32)).shape == (0,)
     assert none.nearest(centers)[0].shape == X[:0].nearest(centers)[0].shape == (0, 1)

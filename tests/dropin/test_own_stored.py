@@ -7,7 +7,7 @@ import pytest
 from sklearn import clone
 
 import narrow
-from cprime.kernels import StoredRows
+from cprime.kernels import NarrowRows
 from cprime.sklearn import KMeans, MiniBatchKMeans
 from cprime.sklearn.nearest import variances
 from narrow import TYPES, recorded
@@ -69,7 +69,7 @@ def test_a_function_sees_numbers():
 def test_variances_are_numpys(dtype, columns):
     X = numbers(dtype)[:, :columns]
     wide = X.astype(np.float64) if dtype == np.uint8 else np.ascontiguousarray(X)
-    rows = StoredRows(X, np.float64) if dtype == np.uint8 else wide
+    rows = NarrowRows(X, np.float64) if dtype == np.uint8 else wide
     np.testing.assert_array_equal(variances(rows), np.var(wide, axis=0), strict=True)
 
 

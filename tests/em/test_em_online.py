@@ -79,7 +79,7 @@ def test_the_first_batch_is_a_step_of_em():
     batch, *_ = data(True)
     stage = EM(MixtureSettings(1, 0.0, C))
     new, seen, totals = mixture_step(model(), np.zeros(C), batch, stage, 0.7, KEY)
-    step = stage.begun(model(), batch).judge(model(), totals, batch)
+    step = stage.with_prior(model(), batch).judge(model(), totals, batch)
     np.testing.assert_allclose(new.centers, step.model.centers)
     assert new.variance == pytest.approx(step.model.variance)
     np.testing.assert_allclose(seen, totals.moments.counts)

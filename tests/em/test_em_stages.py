@@ -320,7 +320,7 @@ def em(n_kept=2, max_iter=10, tol=1e-3, assignment="soft", **state):
 
 def test_a_step_of_a_mixture_is_the_m_step():
     totals, data = mixture_pass(soft_assignment), local(points())
-    stage = em().begun(model(), data)
+    stage = em().with_prior(model(), data)
     step = stage.judge(model(), totals, data)
     expected = model().maximise(totals.moments, stage.prior)
     np.testing.assert_array_equal(step.model.centers, expected.centers)
@@ -335,11 +335,11 @@ def test_a_step_of_a_mixture_is_the_m_step():
 
 def test_a_stage_of_a_mixture_has_the_prior_that_its_m_step_asks_for():
     data = local(points())
-    found = em().begun(model(), data)
+    found = em().with_prior(model(), data)
     assert (found.last, found.n_steps) == (np.inf, 0)
     assert isinstance(found.prior, Scatter)
     assert found.prior.squares == pytest.approx(np.square(points() - points().mean(axis=0)).sum())
-    assert em().begun(Diag(model().centers, np.ones((C, D))), data).prior is None
+    assert em().with_prior(Diag(model().centers, np.ones((C, D))), data).prior is None
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from cprime import (
     open_data,
 )
 from cprime.estimators.memory import PlannedRows, needed
-from cprime.kernels import Dense, StoredRows
+from cprime.kernels import Dense, NarrowRows
 from narrow import TYPES, numbers, recorded
 
 pytestmark = [
@@ -103,18 +103,18 @@ def test_short_rows_are_converted_once_where_they_are_few(few, fit, monkeypatch)
         kinds.update({type(found)} if len(X) == 3000 else ())
         return found
 
-    X, kinds, converted = numbers(np.uint8, 9000), set(), StoredRows.converted
-    monkeypatch.setattr("cprime.kernels.stored._FEW_BYTES", X.size * 4 - (not few))
-    monkeypatch.setattr(StoredRows, "converted", watched)
+    X, kinds, converted = numbers(np.uint8, 9000), set(), NarrowRows.converted
+    monkeypatch.setattr("cprime.kernels.narrow._FEW_BYTES", X.size * 4 - (not few))
+    monkeypatch.setattr(NarrowRows, "converted", watched)
     ours, theirs = (clone(FITS[fit]).fit(open_data(Y, chunk_rows=3000)) for Y in (X, X.astype(np.float32)))
     assert_same(ours, theirs)
-    assert kinds == {Dense if few else StoredRows}
+    assert kinds == {Dense if few else NarrowRows}
     assert needed(FITS[fit], PlannedRows.from_data(FITS[fit], X))["rows"] >= few * X.size * 4
 
 
 def test_lengths_are_measured_once(monkeypatch):
-    X, normalized, asked = numbers(np.uint8, 9000, 20), StoredRows.normalized, []
-    monkeypatch.setattr(StoredRows, "normalized", lambda X, order=None: asked.append(order) or normalized(X, order))
+    X, normalized, asked = numbers(np.uint8, 9000, 20), NarrowRows.normalized, []
+    monkeypatch.setattr(NarrowRows, "normalized", lambda X, order=None: asked.append(order) or normalized(X, order))
     fit = {"search": "graph", "metric": "cosine", "init": "random", "random_state": 0, "max_iter": 4}
     ours = KMeans(300, **fit).fit(X)
     assert ours.labels_.shape == (9000,)

@@ -10,7 +10,7 @@ from dask_data import CHUNK, FITS, in_memory, k_means, mixture, on_dask
 from sklearn.base import clone
 
 from cprime import KMeans, ResidualKMeans, open_data
-from cprime.execution import tasks
+from cprime.execution import dask_tasks as tasks
 from cprime.execution.dask_collections import collected
 from fits import assert_same, clustered, random_weights
 from marks import long_but
@@ -100,7 +100,7 @@ def test_what_points_keep_may_come_from_files(name, cut, client, monkeypatch):
 def test_a_full_disk_on_the_workers_costs_no_fit(client, monkeypatch):
     warned = []
     monkeypatch.setattr("cprime.execution.distributed._CUT", 2)
-    monkeypatch.setattr("cprime.execution.tasks.written", _no_space)
+    monkeypatch.setattr("cprime.execution.dask_tasks.written", _no_space)
     monkeypatch.setattr("cprime.execution.distributed.logger.warning", lambda *args: warned.append(args[0] % args[1:]))
     X = clustered()
     assert_same(k_means().fit(on_dask(X)), k_means().fit(in_memory(X)))

@@ -84,7 +84,7 @@ def test_what_is_drawn_for_a_point_is_drawn_for_its_number(regrouped):
     drawn[order] = block.uniform(Key(3), Purpose.EXPLORE, 1)
     np.testing.assert_array_equal(drawn[heavy], Key(3).uniform(Purpose.EXPLORE, 20, heavy.sum(), 1))
     assert len(np.unique(drawn)) == N
-    np.testing.assert_array_equal(block.numbers(), 20 + (np.cumsum(heavy) - heavy)[order])
+    np.testing.assert_array_equal(block.row_numbers(), 20 + (np.cumsum(heavy) - heavy)[order])
     parts = [
         Block(Dense(np.empty((n, 0))), weights[i : i + n], 50 + i, None, 20 + np.count_nonzero(heavy[:i]))
         for i, n in ((0, 7), (7, N - 7))

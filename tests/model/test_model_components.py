@@ -107,7 +107,7 @@ def test_audits_compare_excess_costs_with_the_least_costs_or_with_the_size_of_th
     no_lists, worst = np.empty((C, 0), dtype=np.int32), costs.argmax(axis=1).astype(np.int32)
     excess, least = (costs.max(axis=1) - costs.min(axis=1)).sum(), costs.min(axis=1).sum()
     scale = least if components.squared_distances else len(X) * D
-    found = graph._audited(components, no_lists, X, ActiveSet(worst[:, np.newaxis]))
+    found = graph._list_quality(components, no_lists, X, ActiveSet(worst[:, np.newaxis]))
     assert found == (0.0, pytest.approx(excess / scale, rel=1e-5))
 
 

@@ -80,7 +80,7 @@ def test_a_list_gets_all_components_that_are_put_first():
 def test_an_audit_of_points_that_lie_on_their_centers():
     centers = clustered(40, 3)
     kept = ActiveSet(np.arange(40, dtype=np.int32)[:, np.newaxis])
-    assert graph._audited(Centers(centers), exact_lists(centers, 5), as_rows(centers), kept) == (1.0, 0.0)
+    assert graph._list_quality(Centers(centers), exact_lists(centers, 5), as_rows(centers), kept) == (1.0, 0.0)
 
 
 @pytest.mark.filterwarnings("ignore:The fit did not converge")

@@ -82,3 +82,9 @@ class Options:
 
     def __sklearn_clone__(self) -> Self:
         return type(self)(**self.get_params())
+
+
+def fitted_centers(estimator: Any) -> Any:
+    """Return the attribute `cluster_centers_` or `means_` of an estimator; None if it has neither."""
+    centers = getattr(estimator, "cluster_centers_", None)
+    return getattr(estimator, "means_", None) if centers is None else centers

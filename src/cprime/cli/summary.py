@@ -7,6 +7,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from cprime._utils.values import fitted_centers
 from cprime.cli.outputs import STDOUT, print_json
 from cprime.estimators.quality import advice, certificate_text, objective_bound_text
 
@@ -103,8 +104,7 @@ def _last_error(history: Any) -> Any:
 
 def centers(estimator: Any) -> np.ndarray:
     """Return the centers (C, D) of a fitted k-means or mixture; raise ValueError if it has none."""
-    found = getattr(estimator, "cluster_centers_", None)
-    found = getattr(estimator, "means_", None) if found is None else found
+    found: np.ndarray | None = fitted_centers(estimator)
     if found is None:
         raise ValueError(f"the {type(estimator).__name__} has no centers: it was fitted to dissimilarities")
     return found

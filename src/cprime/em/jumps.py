@@ -74,7 +74,7 @@ class ProjectedSums:
         assert kept is not None
         X, winners, w = block.X, kept.winners, block.sample_weight
         if self.step > 1:
-            sample = np.flatnonzero(block.numbers() % self.step == 0)
+            sample = np.flatnonzero(block.row_numbers() % self.step == 0)
             X, winners, w = X[sample], winners[sample], None if w is None else w[sample]
         winners = np.ascontiguousarray(winners)
         p = X.along(self.centers, self.directions, winners)

@@ -199,7 +199,7 @@ def begin(data: Data, model: Model, plan: FitPlan, key: Key) -> Run:
         else:
             known, _ = search.learn(known, look, components, found.stats, partial(sample_rows, data, model), key)
         model = model.with_variance(found.cost / found.weight)  # type: ignore[attr-defined]
-    stage = plan.stage.begun(model, data)
+    stage = plan.stage.with_prior(model, data)
     return Run(key, model, Warmup(search.warmup, stage, search.warmup_settles) if search.warmup else stage, known)
 
 

@@ -77,7 +77,7 @@ class EM(FirstStage):
 
     phase: ClassVar[str | None] = "em"
 
-    def begun(self, model: Model, data: Data) -> Self:
+    def with_prior(self, model: Model, data: Data) -> Self:
         """Return a copy of this stage with `prior`, the sums over all data that each M-step uses.
 
         A pass computes these sums. If the model needs no such sums, there is no pass, and `prior` is None.

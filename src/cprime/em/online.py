@@ -143,7 +143,7 @@ def mixture_step(
     """
     components = model.components()
     look = Full().look(None, components, key)
-    prior = stage.begun(model, data).prior
+    prior = stage.with_prior(model, data).prior
     totals = data.each(stage.propose(model, components, look, key))
     weight, seen = totals.tally.weight, float(counts.sum())
     share = float(rate(weight, seen + weight, decay)) if seen else 1.0

@@ -138,9 +138,9 @@ class Stage(Protocol):
 
 
 class FirstStage(Stage, Protocol):
-    """Stage that can be the first of a run; it may need sums over all data, which `begun` computes."""
+    """Stage that can be the first of a run; it may need sums over all data, which `with_prior` computes."""
 
-    def begun(self, model: Any, data: Data) -> Stage:
+    def with_prior(self, model: Any, data: Data) -> Stage:
         """Return this stage with the sums over all data that its M-steps use; a pass computes them if there are any."""
         return self
 

@@ -1,6 +1,6 @@
 """Estimators with scikit-learn's interface: they check arguments and set fitted attributes.
 
-`KMeans` has two base classes beside `SavableEstimator` (`stored.py`: copies, model files, reports): `Clusterer`
+`KMeans` has two base classes beside `SavableEstimator` (`savable.py`: copies, model files, reports): `Clusterer`
 (`base.py`: fits, bounds) and `NearestCenter` (labels, distances and J from centers, also for other estimators).
 Mixtures have one class `Mixture` (`mixture.py`) between `Clusterer` and the public classes. Other methods are functions
 that classes take: `fitted_mixture.py` (predictions, densities), `nearest_center.py`, `approximate.py` (`certify`),

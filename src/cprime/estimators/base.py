@@ -14,8 +14,8 @@ from cprime.estimators.gaps import filled_by_means
 from cprime.estimators.opening import names_of, opened
 from cprime.estimators.problems import Labels
 from cprime.estimators.quality import Bounds, certificate_text, remarks, warn_if_poor
+from cprime.estimators.savable import SavableEstimator
 from cprime.estimators.solutions import FitRecord, Solution, without_solution
-from cprime.estimators.stored import SavableEstimator
 from cprime.estimators.validation import unused_arguments
 from cprime.estimators.watching import CallbackSupportMixin, Watch, unfitted_copy
 from cprime.execution import Data

@@ -38,7 +38,7 @@ class KnownCenters(NamedTuple):
     centers: NDArray
     n_fixed: int = 0
 
-    def placed(self, data: Data, start: Floats, exact_ids: bool) -> Floats:
+    def inserted(self, data: Data, start: Floats, exact_ids: bool) -> Floats:
         """Return starting centers (C, D): the m known centers in the rows `ids`, and C − m of the C centers `start`.
 
         If `exact_ids` is true, each known center replaces the center of `start` in the same row. Otherwise it replaces

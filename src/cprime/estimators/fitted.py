@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from cprime import em
+from cprime._utils.values import fitted_centers
 from cprime.estimators.opening import preparation_of
 from cprime.estimators.problems import kmeans_model
 from cprime.estimators.solutions import KMeansSolution
@@ -33,9 +34,9 @@ def centers_of(estimator: Any, dtype: DTypeLike | None = np.float64) -> NDArray:
 
     dtype: type of the result; None is the type of the estimator's array
     """
-    for name in ("cluster_centers_", "means_"):
-        if getattr(estimator, name, None) is not None:
-            return np.asarray(getattr(estimator, name), dtype=dtype)
+    centers = fitted_centers(estimator)
+    if centers is not None:
+        return np.asarray(centers, dtype=dtype)
     check_is_fitted(estimator)
     raise TypeError(f"estimator must have cluster_centers_ or means_, got {estimator!r}.")
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from cprime import __version__
 from cprime._utils.random import Key
+from cprime._utils.values import fitted_centers
 from cprime.em import Runs
 from cprime.estimators.validation import check_spill
 from cprime.execution import Data
@@ -34,7 +35,8 @@ def stored_param(value: Any) -> Any:
     if isinstance(value, np.random.RandomState | np.random.Generator):
         return None
     if is_given(value):
-        return np.asarray(getattr(value, "cluster_centers_", getattr(value, "means_", value)))
+        centers = fitted_centers(value)
+        return np.asarray(value if centers is None else centers)
     return f"<{getattr(value, '__qualname__', type(value).__qualname__)}>"
 
 

@@ -9,7 +9,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
 from cprime._utils.messages import warn_if_few
 from cprime._utils.threads import limited
 from cprime.estimators.opening import validated
-from cprime.estimators.stored import SavableEstimator
+from cprime.estimators.savable import SavableEstimator
 from cprime.estimators.validation import check_integer, check_weights
 from cprime.estimators.watching import restore_on_error
 from cprime.kernels import cut_line

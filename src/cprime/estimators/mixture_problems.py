@@ -114,7 +114,7 @@ class MixtureOptions(Options):
 
         def first_model(data: Data, centers: NDArray, exact: bool) -> Model:
             if known is not None:
-                centers = known.placed(data, centers, is_given(init))
+                centers = known.inserted(data, centers, is_given(init))
             model: Model = given.first_model(data, centers, exact)
             return replace(model, fixed=fixed) if fixed else model
 

@@ -152,7 +152,7 @@ def _first_kmeans(
     if data.gaps:
         return first_of_gaps(data, centers, exact)
     if known is not None:
-        centers = known.placed(data, centers, is_given(options.init))
+        centers = known.inserted(data, centers, is_given(options.init))
     if options.metric == "cosine":
         centers = unit_rows(as_rows(centers), "init").dense()
     model = kmeans_model(options.metric, centers, 1.0)

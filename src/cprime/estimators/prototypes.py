@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from cprime.em import fuzzy
 from cprime.estimators.nearest_center import NearestCenter
 from cprime.estimators.opening import validated
-from cprime.estimators.stored import SavableEstimator
+from cprime.estimators.savable import SavableEstimator
 from cprime.estimators.validation import check_flag, check_weights
 from cprime.execution import Data, local
 from cprime.execution.results import kept_entries

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from cprime._utils.messages import warn
+from cprime._utils.values import fitted_centers
 
 # A partial search is poor, and a warning is issued, if its quality is beyond one of the three limits that follow.
 LEAST_AGREEMENT = 0.9  # A search is poor if it finds the best component of less than this share of points.
@@ -140,10 +141,11 @@ def remarks(estimator: Any) -> list[str]:
         lines.append(bound)
     if hasattr(estimator, "preparation_"):
         lines.append("data are scaled or filled as those of the fit were (preparation_); centers are in these units")
-    n_active, C = getattr(estimator, "n_active_", None), _n_components(estimator)
-    if n_active is not None and C is not None and 1 < n_active < C:
+    n_active, centers = getattr(estimator, "n_active_", None), fitted_centers(estimator)
+    if n_active is not None and centers is not None and 1 < n_active < len(centers):
         lines.append(
-            f"a point keeps {n_active} of {C} components (n_active_={n_active}), the others have probability 0"
+            f"a point keeps {n_active} of {len(centers)} components (n_active_={n_active}), the others have "
+            "probability 0"
         )
     return lines
 
@@ -198,10 +200,3 @@ def log_truncated(method: str, n_active: int, n_components: int) -> None:
         n_active,
         n_components,
     )
-
-
-def _n_components(estimator: Any) -> int | None:
-    for name in ("cluster_centers_", "means_"):
-        if getattr(estimator, name, None) is not None:
-            return len(getattr(estimator, name))
-    return None

@@ -14,7 +14,7 @@ from cprime.em.residuals import Residuals, code_type, decode_rows, encode_rows
 from cprime.estimators.kmeans import KMeans
 from cprime.estimators.nearest_center import Inertia
 from cprime.estimators.opening import opened, preparation_of
-from cprime.estimators.stored import SavableEstimator
+from cprime.estimators.savable import SavableEstimator
 from cprime.estimators.validation import check_common, check_integer
 from cprime.estimators.watching import restore_on_error
 from cprime.execution import Data

@@ -8,9 +8,9 @@ A pass calls one function, the job, for every chunk of the data, and merges the 
   previous active sets are stored until then. `take` returns a few rows by index.
 - `local.py`: an array in memory, usually one chunk, or a source, chunk by chunk; the next chunk is read while one is
   computed, by kernels with all threads.
-- `distributed.py`: a Dask array on the cluster of the current client, whose workers run the functions of `tasks.py` on
-  groups of chunks. Dask recomputes a lost future from its task. Every few passes the active sets are written to a
-  folder that all workers share, if there is one, so that fewer passes must be recomputed.
+- `distributed.py`: a Dask array on the cluster of the current client, whose workers run the functions of
+  `dask_tasks.py` on groups of chunks. Dask recomputes a lost future from its task. Every few passes the active sets
+  are written to a folder that all workers share, if there is one, so that fewer passes must be recomputed.
 - `dask_collections.py`: Dask arrays and dataframes as given; without a client, a source whose chunks Dask computes.
 - `block.py`: blocks of points, and `ActiveSet`: ids (n, C′), costs, and the bounds of the bounded search.
 - `spill.py`: active sets in files of a folder. Jobs and searches use arrays in both cases.

@@ -226,7 +226,7 @@ class LocateRows:
     keeps: ClassVar[bool] = False
 
     def __call__(self, block: Block, kept: ActiveSet | None) -> tuple[None, ConcatenatedRows]:
-        found = np.isin(block.numbers(), self.numbers)
+        found = np.isin(block.row_numbers(), self.numbers)
         if block.sample_weight is not None:
             found &= block.sample_weight > 0
         return None, ConcatenatedRows(np.sort(block.rows(np.flatnonzero(found))))

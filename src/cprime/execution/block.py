@@ -142,9 +142,9 @@ class Block:
         if light is None:
             return drawn if self.order is None else drawn[self.order]
         others = key.uniform(purpose, self.first, len(self), _WITHOUT_WEIGHT + column)
-        return np.where(light, others if self.order is None else others[self.order], drawn[self.numbers() - first])
+        return np.where(light, others if self.order is None else others[self.order], drawn[self.row_numbers() - first])
 
-    def numbers(self) -> NDArray[np.int64]:
+    def row_numbers(self) -> NDArray[np.int64]:
         """Return for each row the number of earlier points in the data with positive weight: (n,).
 
         Random draws for a point depend on this number, so rows of zero weight do not change them.

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from cprime._utils.number_types import is_narrow
 from cprime.execution.base import Data
+from cprime.execution.dask_tasks import hashes
 from cprime.execution.local import Local
-from cprime.execution.tasks import hashes
 from cprime.sources import Source
 from cprime.sources.kinds import kind_of, library_of, precision
 from cprime.sources.tables import TableSource, has_lists, matrix_of_lists, numeric_kinds, table_of

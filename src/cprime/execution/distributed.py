@@ -24,11 +24,11 @@ import dask
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.execution import tasks
+from cprime.execution import dask_tasks as tasks
 from cprime.execution.base import Data, Job, P, RowSample, merge
 from cprime.execution.block import Chunk, by_chunk, join_active_sets
+from cprime.execution.dask_tasks import GroupState
 from cprime.execution.local import MakeRows, Prepare
-from cprime.execution.tasks import GroupState
 
 logger = logging.getLogger("cprime")
 

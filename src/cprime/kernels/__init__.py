@@ -8,7 +8,7 @@ so on. It checks its arguments once (`arguments.py`) and calls the compiled kern
 
 - `Dense`: rows of a float array.
 - `SparseRows` (`sparse.py`): mostly zeros.
-- `StoredRows` (`stored.py`): 8-bit integers and 16-bit floats, which are not converted as a whole.
+- `NarrowRows` (`narrow.py`): 8-bit integers and 16-bit floats, which are not converted as a whole.
 - `Masked` (`masked.py`): rows with missing values. Costs under Gaussians are marginal densities (`marginals.py`,
   `diagonal_marginals.py`); distances to centers use filled values.
 - `Reference` (`reference.py`): rows of an array, whose methods call the twins.
@@ -26,10 +26,10 @@ from cprime.kernels.line import cut_line
 from cprime.kernels.many import lloyd_many, plus_plus_many
 from cprime.kernels.masked import ReadGaps, with_nan
 from cprime.kernels.measures import Exact, Floats, GaussianParameters, Measure
+from cprime.kernels.narrow import NarrowRows, wide_bytes
 from cprime.kernels.partial import Evidence, SearchResult, changed
 from cprime.kernels.rows import Dense, Rows
 from cprime.kernels.sparse import SparseRows
-from cprime.kernels.stored import StoredRows, wide_bytes
 from cprime.kernels.student_t_weights import StudentTWeights, scaled_responsibilities
 from cprime.kernels.sums import grouped_order, means, without_negligible
 from cprime.kernels.tables import TabulatedCosts
@@ -48,13 +48,13 @@ __all__ = [
     "Infeasible",
     "Measure",
     "Moves",
+    "NarrowRows",
     "Posterior",
     "ReadGaps",
     "Responses",
     "Rows",
     "SearchResult",
     "SparseRows",
-    "StoredRows",
     "StudentTWeights",
     "TabulatedCosts",
     "as_rows",

@@ -10,9 +10,9 @@ from scipy.sparse import issparse
 from cprime import _core
 from cprime._utils.number_types import is_narrow
 from cprime._utils.threads import limited
+from cprime.kernels.narrow import NarrowRows
 from cprime.kernels.rows import Dense, Rows
 from cprime.kernels.sparse import SparseRows
-from cprime.kernels.stored import StoredRows
 
 
 def as_rows(X: Any) -> Rows:
@@ -24,7 +24,7 @@ def as_rows(X: Any) -> Rows:
         return X
     if issparse(X):
         return SparseRows.from_scipy(X)
-    return StoredRows(X) if is_narrow(getattr(X, "dtype", None)) else Dense(X)
+    return NarrowRows(X) if is_narrow(getattr(X, "dtype", None)) else Dense(X)
 
 
 def instruction_set() -> str:

@@ -17,10 +17,10 @@ from cprime.kernels.distances import nearest
 from cprime.kernels.exact import Responses
 from cprime.kernels.marginals import Doubles, Ids, Marginals, Mask, Sums, no_moments
 from cprime.kernels.measures import Floats, GaussianParameters, Measure
+from cprime.kernels.narrow import NarrowRows
 from cprime.kernels.offered import among_offered
 from cprime.kernels.partial import Evidence, SearchResult, search_lists, top_k
 from cprime.kernels.rows import Dense, Rows, gather
-from cprime.kernels.stored import StoredRows
 from cprime.kernels.tables import Givers, givers
 
 Places = NDArray[np.intp]
@@ -53,7 +53,7 @@ def with_gaps(array: NDArray, fill: NDArray[np.float64] | None = None) -> Rows:
     same column
     """
     if is_narrow(array.dtype):
-        rows = StoredRows(array)
+        rows = NarrowRows(array)
         if rows.not_finite() is None:
             return rows
         array = array.astype(np.float32)

@@ -29,6 +29,7 @@ from cprime import __version__
 from cprime._utils.arguments import check_path
 from cprime._utils.files import checksum, read_whole, replacing
 from cprime._utils.storable import decode, encode, gathered, strict_json
+from cprime._utils.values import fitted_centers
 
 __all__ = ["FORMAT_VERSION", "class_of", "load", "read_header", "register", "save"]
 
@@ -334,7 +335,7 @@ def _centers(estimator: BaseEstimator, name: str) -> np.ndarray:
 
     name: name of the parameter, for the message
     """
-    for attribute in ("cluster_centers_", "means_"):
-        if hasattr(estimator, attribute):
-            return getattr(estimator, attribute)
+    centers = fitted_centers(estimator)
+    if centers is not None:
+        return centers
     raise TypeError(f"{name} must be a fitted estimator with centers to be stored, got {estimator!r}")

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from cprime._utils.values import fitted_centers
 from cprime.estimators.fitted import centers_of, data_for, feature_names, model_of, without_preparation
 from cprime.estimators.opening import preparation_of
 from cprime.estimators.validation import check_integer, check_weights
@@ -138,7 +139,7 @@ def gather(estimator: Any, X: Any, sample_weight: Any = None, max_rows: Any = "a
     Raise TypeError for an estimator without centers, ValueError for data that it does not accept.
     """
     check_is_fitted(estimator)
-    if getattr(estimator, "cluster_centers_", getattr(estimator, "means_", None)) is None:
+    if fitted_centers(estimator) is None:
         raise TypeError(f"a report needs an estimator with centers in the space of the data, got {estimator!r}.")
     if getattr(estimator, "metric", None) == "precomputed":
         raise TypeError("a report needs rows of features: this model was fitted to dissimilarities.")

@@ -120,13 +120,13 @@ class Search(Protocol):
         """Return a copy of the search in which the options given by name are changed."""
         ...
 
-    def begin(self, components: Components, n_kept: int, placed: bool, key: Key) -> tuple[State, Look | None]:
+    def begin(self, components: Components, n_kept: int, assigned: bool, key: Key) -> tuple[State, Look | None]:
         """Return the search's state before the first iteration, and a callable that finds initial active sets.
 
         The callable is None if no initial sets are needed.
 
         components: centers or Gaussians    n_kept: C′, the size of active sets
-        placed: whether the best component of each point is already known
+        assigned: whether the best component of each point is already known
         key: counter-based random key, from which the search computes its random numbers
         """
         ...

@@ -128,7 +128,7 @@ class Bounded(BaseSearch):
     warmup: ClassVar[int] = 0
     stores_bounds: ClassVar[bool] = True
 
-    def begin(self, components: Components, n_kept: int, placed: bool, key: Key) -> tuple[BoundedState, Look | None]:
+    def begin(self, components: Components, n_kept: int, assigned: bool, key: Key) -> tuple[BoundedState, Look | None]:
         return BoundedState(), None
 
     def refresh(self, state: BoundedState, components: Components) -> BoundedState:

@@ -48,7 +48,7 @@ class Full(BaseSearch):
     warmup: ClassVar[int] = 0
     incremental: ClassVar[bool] = False
 
-    def begin(self, components: Components, n_kept: int, placed: bool, key: Key) -> tuple[None, Look | None]:
+    def begin(self, components: Components, n_kept: int, assigned: bool, key: Key) -> tuple[None, Look | None]:
         return None, None
 
     def refresh(self, state: None, components: Components) -> None:

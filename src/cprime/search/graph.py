@@ -234,10 +234,10 @@ class Graph(BaseSearch):
         if not isinstance(self.regroup, bool | np.bool_ | None):
             raise TypeError(f"regroup must be a bool or None, got {self.regroup!r}.")
 
-    def begin(self, components: Components, n_kept: int, placed: bool, key: Key) -> tuple[GraphState, Look | None]:
+    def begin(self, components: Components, n_kept: int, assigned: bool, key: Key) -> tuple[GraphState, Look | None]:
         C = len(components.centers)
         few = n_kept > 1 and C <= FEW
-        cells = Cells(components.centers) if C > EXACT_LISTS or not (placed or few) else None
+        cells = Cells(components.centers) if C > EXACT_LISTS or not (assigned or few) else None
         first = _FIRST_NEIGHBORS if n_kept == 1 else _FIRST_OF_MIXTURES
         n_neighbors = max(min(self.n_neighbors or first, C), n_kept)
         if cells is not None and C > EXACT_LISTS:
@@ -247,7 +247,7 @@ class Graph(BaseSearch):
         look: Look | None = None
         if few:
             look = FullLookup()
-        elif n_kept > 1 or not placed:
+        elif n_kept > 1 or not assigned:
             look = GraphCellLookup(cells, lists)
         return GraphState(n_neighbors, n_neighbors, lists, several=n_kept > 1), look
 
@@ -293,7 +293,7 @@ class Graph(BaseSearch):
             return state, 0
         m = min(_AUDIT_POINTS, stats.n_weighted)
         numbers = np.sort(key.generator(Purpose.AUDIT).choice(stats.n_weighted, m, replace=False))
-        agreement, missed = _audited(components, state.lists, *sample(numbers))
+        agreement, missed = _list_quality(components, state.lists, *sample(numbers))
         state = replace(state, agreement=agreement)
         short = agreement < (_FOUND_BY_LONGER if longer else _FOUND)
         much = missed > _MISSED and state.iteration >= _LATE
@@ -373,7 +373,9 @@ def _nearer(components: Components, points: Rows, before: NDArray[np.int32], cel
     return np.ascontiguousarray(components.search_lists(points, no_lists, both, 1).kept[:, 0])
 
 
-def _audited(components: Components, lists: NDArray[np.int32], points: Rows, kept: ActiveSet) -> tuple[float, float]:
+def _list_quality(
+    components: Components, lists: NDArray[np.int32], points: Rows, kept: ActiveSet
+) -> tuple[float, float]:
     """Compare the graph search with an exact search for sampled points.
 
     The graph search finds the best component among a point's present component and the neighbors of that component.

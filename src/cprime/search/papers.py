@@ -197,13 +197,13 @@ class Papers(BaseSearch):
     def warmup_settles(self) -> bool:
         return self.n_warmup == "auto"
 
-    def begin(self, components: Components, n_kept: int, placed: bool, key: Key) -> tuple[PapersState, Look | None]:
+    def begin(self, components: Components, n_kept: int, assigned: bool, key: Key) -> tuple[PapersState, Look | None]:
         C = len(components.centers)
         if self.start == "random":
             return PapersState(random_lists(C, self.n_neighbors, key)), RandomSetLookup(key)
         cells = Cells(components.centers)
         lists = without_self(cells.lists(min(max(self.n_neighbors, n_kept), C)))
-        return PapersState(lists), None if placed and n_kept == 1 else PapersCellLookup(cells, lists)
+        return PapersState(lists), None if assigned and n_kept == 1 else PapersCellLookup(cells, lists)
 
     def refresh(self, state: PapersState, components: Components) -> PapersState:
         if self.lists == "exact":

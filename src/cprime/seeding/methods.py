@@ -20,7 +20,7 @@ from sklearn.utils.validation import _is_arraylike_not_scalar, check_array
 from cprime._utils.arguments import check_flag, check_integer, check_positive, naming
 from cprime._utils.number_types import check_largest
 from cprime._utils.storable import storable
-from cprime._utils.values import Options
+from cprime._utils.values import Options, fitted_centers
 from cprime.execution import Data
 from cprime.kernels import Dense, Rows
 from cprime.seeding.afk_mc2 import choose_by_afk_mc2
@@ -359,16 +359,14 @@ def copied(numbers: Any, data: Data, name: str, **checks: Any) -> NDArray:
 
 def is_estimator(init: Any) -> bool:
     """Return whether `init` is an estimator instance, fitted or not."""
-    return not isinstance(init, type) and (
-        hasattr(init, "cluster_centers_") or hasattr(init, "means_") or isinstance(init, BaseEstimator)
-    )
+    return not isinstance(init, type) and (fitted_centers(init) is not None or isinstance(init, BaseEstimator))
 
 
 def _centers_of(estimator: Any) -> ArrayLike:
     """Return the attribute `cluster_centers_` or `means_` of a fitted estimator, in the units of its data."""
-    for name in ("cluster_centers_", "means_"):
-        if hasattr(estimator, name):
-            return Preparation.from_dict(getattr(estimator, "preparation_", {})).restored(getattr(estimator, name))
+    centers = fitted_centers(estimator)
+    if centers is not None:
+        return Preparation.from_dict(getattr(estimator, "preparation_", {})).restored(centers)
     raise NotFittedError(
         f"init is a {type(estimator).__name__} with neither cluster_centers_ nor means_. Call 'fit' on it "
         "first, or pass an estimator that has one of them."

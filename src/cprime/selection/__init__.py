@@ -3,7 +3,7 @@
 `sweep` fits a mixture or k-means for every C of a range and returns a `Sweep`, which `SelectionDisplay` draws.
 `stability` compares fits to halves of the data. `XMeans` and `GMeans` split and merge clusters until a criterion or a
 test requires no further change. `merge` joins the components of a fit and returns a `MergeTree`, which can be cut at
-any number of clusters. This package uses only the public methods of estimators.
+any number of clusters. Criteria read a fit by its public methods; `merge` also by its model, if it has one.
 """
 
 from cprime.selection.display import SelectionDisplay

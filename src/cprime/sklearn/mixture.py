@@ -21,7 +21,7 @@ from cprime._utils.messages import warn
 from cprime.estimators.fitted_mixture import best_of
 from cprime.estimators.mixture_problems import MixtureOptions
 from cprime.estimators.opening import check_numbers, taken
-from cprime.estimators.stored import documented
+from cprime.estimators.savable import documented
 from cprime.execution import Data, local
 from cprime.kernels import as_rows, computing
 from cprime.model import FAMILIES, Model

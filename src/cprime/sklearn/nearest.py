@@ -14,10 +14,10 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from cprime._utils.number_types import check_largest
 from cprime.estimators.nearest_center import Inertia, euclidean_distances, nearest_labels
 from cprime.estimators.opening import check_numbers, narrow_type, taken, taken_narrow
-from cprime.estimators.stored import documented
+from cprime.estimators.savable import documented
 from cprime.estimators.validation import check_weights
 from cprime.execution import Data, local
-from cprime.kernels import Rows, StoredRows, as_rows, computing
+from cprime.kernels import NarrowRows, Rows, as_rows, computing
 from cprime.sklearn.parameters import CheckedOnce
 from cprime.sources import as_matrix, unmasked
 
@@ -84,7 +84,7 @@ class Distances(CheckedOnce, TransformerMixin):
     ) -> tuple[Any, NDArray | None]:
         """Return the rows and their weights (n,) or None after scikit-learn's checks.
 
-        The rows are a float array, a CSR array, or `StoredRows` of a narrow type (uint8, float16 …).
+        The rows are a float array, a CSR array, or `NarrowRows` of a narrow type (uint8, float16 …).
         keeps: function of X that returns whether rows of a narrow type stay in this type in memory; it must return
         False if results would differ from those of converted rows
         """
@@ -94,7 +94,7 @@ class Distances(CheckedOnce, TransformerMixin):
         kind = narrow_type(X)
         if kind is not None and keeps(X):
             given: Any = taken_narrow(self, X, kind, reset=reset)
-            X = StoredRows(given, np.float64)
+            X = NarrowRows(given, np.float64)
         else:
             given = X = taken(self, X, reset=reset, dtype=dtypes, accept_sparse="csr", accept_large_sparse=False)
         check_numbers(self, as_rows(X), spread=reset)
@@ -108,7 +108,7 @@ class Distances(CheckedOnce, TransformerMixin):
         X = as_matrix(X)
         kind = narrow_type(X)
         if kind is not None:
-            rows: Rows = StoredRows(taken_narrow(self, X, kind, reset=False), np.float64)
+            rows: Rows = NarrowRows(taken_narrow(self, X, kind, reset=False), np.float64)
             check_numbers(self, rows, spread=False)
         else:
             X = self._check_test_data(X)

@@ -39,7 +39,7 @@ def wide_bytes(n: int, n_features: int, dtype: np.dtype) -> int:
     return n_bytes if n_features <= _SHORT and n_bytes <= _FEW_BYTES else 0
 
 
-class StoredRows(Rows):
+class NarrowRows(Rows):
     """n rows of D numbers of a narrow type (uint8, int8, bool, float16, bfloat16); kernels compute in `dtype`.
 
     array (m, D): stored rows    dtype: float32 or float64
@@ -76,7 +76,7 @@ class StoredRows(Rows):
         return kind(bits_of(self.array), self._code, self.order, self.lengths)
 
     def __repr__(self) -> str:
-        return f"<StoredRows {len(self)} x {self.shape[1]}, {self.array.dtype} as {self.dtype}>"
+        return f"<NarrowRows {len(self)} x {self.shape[1]}, {self.array.dtype} as {self.dtype}>"
 
     def __getitem__(self, rows: slice | NDArray, /) -> Self:
         if isinstance(rows, slice):

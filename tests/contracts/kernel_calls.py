@@ -4,7 +4,7 @@ from types import ModuleType
 
 from cprime import kernels
 from cprime.kernels import CenterCells, Dense, SparseRows, rows
-from cprime.kernels.reference import TWINS, Reference
+from reference import KERNELS, Reference
 
 ROWLESS = (
     "posterior",
@@ -56,4 +56,4 @@ VERBS = tuple(name for name, value in vars(kernels.Rows).items() if callable(val
 VERBS = tuple(name for name in VERBS if name not in ABSTRACT)
 VERBS += ("projected", "principal")
 native = calls(Dense, Dense.kernels)
-reference = calls(Reference, TWINS)
+reference = calls(Reference, KERNELS)

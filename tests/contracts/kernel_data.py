@@ -7,7 +7,7 @@ import pytest
 from kernel_calls import reference
 
 from cprime.kernels import DistanceBounds, GaussianParameters, Moves
-from cprime.kernels.measures import costs_of
+from reference.distances import costs_of
 
 DTYPES = (np.float32, np.float64)
 LAYOUTS = ("C", "fortran", "padded rows", "strided", "reversed", "unaligned", "read-only memmap")

@@ -6,7 +6,7 @@ from kernel_calls import native
 from kernel_data import clustered, gaussians
 
 from cprime.kernels import Dense
-from cprime.kernels.reference import TWINS
+from reference import KERNELS
 
 X = clustered(20, 3, np.float64)
 CENTERS = clustered(5, 3, np.float64, seed=2)
@@ -285,9 +285,9 @@ def test_the_number_of_threads_is_checked(n_threads):
         native.nearest(X, CENTERS, n_threads=n_threads)
 
 
-def test_every_kernel_has_a_twin():
+def test_every_kernel_has_a_reference_version():
     others = {"instruction_set", "exchange_arithmetic", "StoredRows32", "StoredRows64"}
-    assert {name for name in vars(Dense.kernels) if name[0] != "_"} - others == set(vars(TWINS))
+    assert {name for name in vars(Dense.kernels) if name[0] != "_"} - others == set(vars(KERNELS))
 
 
 @pytest.mark.parametrize("empty", [X[:0], np.empty((0, 3))], ids=["of some", "new"])

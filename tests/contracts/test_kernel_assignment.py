@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from cprime.kernels import as_rows, changed
-from cprime.kernels.reference import Reference
+from reference import Reference
 
 
 def case(n, D, C, dtype, weighted):

@@ -37,7 +37,7 @@ def test_from_the_worst_start_to_the_optimum(C, n, D, dtype, kernels):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(("n", "C", "D"), [(40, 3, 1), (500, 20, 2), (800, 9, 17), (5000, 12, 4)])
-def test_jumps_are_those_of_the_twin(n, C, D, weighted):
+def test_jumps_are_those_of_the_reference(n, C, D, weighted):
     """Jumps equal those of the reference for overlapping clusters; multiples of 1/16 make all sums exact."""
     X = sixteenths(n, D, np.float64, seed=D, span=200)
     w = np.random.default_rng(1).integers(0, 4, n).astype(float) if weighted else None

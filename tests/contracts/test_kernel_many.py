@@ -1,11 +1,11 @@
-"""Kernels for many problems give the results of the kernels for one problem, and of their NumPy twins."""
+"""Kernels for many problems give the results of the kernels for one problem, and of their reference versions."""
 
 import numpy as np
 import pytest
 from kernel_data import DTYPES, THREADS, same_bits, sixteenths, weights
 
 from cprime.kernels import Dense, lloyd_many, means, plus_plus_many
-from cprime.kernels.reference import Reference
+from reference import Reference
 
 
 def problems(sizes, D, dtype):
@@ -25,7 +25,7 @@ def plus_plus(kind, X, offsets, C, w=None, n_trials=3, n_uniform=None, n_threads
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(("sizes", "D", "C"), [([1], 1, 1), ([40, 7, 700], 3, 5), ([300, 200], 17, 40)])
-def test_starting_centers_are_those_of_the_twin(sizes, D, C, weighted, dtype):
+def test_starting_centers_are_those_of_the_reference(sizes, D, C, weighted, dtype):
     X, offsets = problems(sizes, D, dtype)
     w = np.random.default_rng(0).integers(1, 4, len(X)).astype(float) if weighted else None
     found, expected = (plus_plus(kind, X, offsets, C, w) for kind in (Dense, Reference))
@@ -50,7 +50,7 @@ def test_starting_centers_without_enough_numbers_or_rows_are_left_to_others(kind
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(("sizes", "D", "C"), [([1], 1, 1), ([40, 7, 700], 3, 5), ([300, 900], 17, 20)])
-def test_iterations_are_those_of_the_twin(sizes, D, C, weighted, dtype):
+def test_iterations_are_those_of_the_reference(sizes, D, C, weighted, dtype):
     X, offsets = problems(sizes, D, dtype)
     w = weights(len(X)) + 0.1 if weighted else None
     centers = np.stack([X[begin : begin + C] for begin in offsets[:-1]])

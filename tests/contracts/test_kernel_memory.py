@@ -10,7 +10,7 @@ BUDGET = 64 << 20  # bytes beyond arguments and results
 
 PROGRAM = """
 import json, sys
-sys.path.insert(0, {folder!r})
+sys.path[:0] = {folders!r}
 import numpy as np
 from kernel_calls import native as kernels
 
@@ -53,8 +53,8 @@ CASES = {
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def test_what_a_kernel_takes_is_bounded(case, forked):
     arguments, given, kernel, size, dtype = case
-    folder = str(Path(__file__).parent)
-    code = PROGRAM.format(folder=folder, arguments=arguments, given=given, kernel=kernel, size=size, dtype=dtype)
+    folders = [str(folder) for folder in Path(__file__).parents[:2]]
+    code = PROGRAM.format(folders=folders, arguments=arguments, given=given, kernel=kernel, size=size, dtype=dtype)
     run = forked(code)
     assert run.returncode == 0, run.stderr
     taken, before, after = json.loads(run.stdout)

@@ -19,7 +19,7 @@ from kernel_data import (
 )
 
 from cprime.kernels import GaussianParameters
-from cprime.kernels.measures import costs_of
+from reference.distances import costs_of
 
 
 def assert_responses(found, expected, X, given, w=None):

@@ -11,8 +11,8 @@ from test_kernel_guard_pages import at_page_end
 
 from cprime.kernels import Dense, SparseRows
 from cprime.kernels.compute import computing
-from cprime.kernels.measures import costs_of
-from cprime.kernels.reference import Reference
+from reference import Reference
+from reference.distances import costs_of
 
 # (n, D, C): one of each, fewer entries than a vector, around the size of a panel, and lists of several panels
 SIZES = [(1, 1, 1), (9, 5, 3), (300, 40, 17), (211, 333, 140), (700, 90, 300)]

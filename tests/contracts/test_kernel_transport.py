@@ -1,4 +1,4 @@
-"""`assign_bounded`: sizes are within the bounds at the least total cost, compared with linear programs and the twin."""
+"""`assign_bounded`: sizes are within the bounds at the least total cost, compared with linear programs and NumPy."""
 
 import numpy as np
 import pytest

@@ -7,8 +7,8 @@ import pytest
 
 from cprime import GaussianMixture, KMeans
 from cprime.kernels import as_rows
-from cprime.kernels.reference import Reference
 from cprime.search import Bounded, Full, Graph, Papers
+from reference import Reference
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:The fit did not converge"),

@@ -5,11 +5,11 @@ import pytest
 from mixture_data import FAMILIES, WEIGHTS, best_sets, clustered, joint_of, mixture, start_of, truncated
 
 from cprime._utils.random import Purpose
-from cprime.kernels.measures import costs_of
 from cprime.model import Diag, FullCovariance, Spherical
 from cprime.neighbors import with_self
 from cprime.search import Graph, Papers
 from passes import Passes
+from reference.distances import costs_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:The fit did not converge")
 GENERAL = ("spherical", "diag", "full")

@@ -6,7 +6,6 @@ from search_data import DTYPES, KEY, clustered
 
 from cprime._utils.random import Key, Purpose
 from cprime.kernels import Dense, as_rows
-from cprime.kernels.reference import Reference
 from cprime.neighbors import (
     Cells,
     GroupedCenters,
@@ -22,6 +21,7 @@ from cprime.search import Papers
 from cprime.search.papers import random_lists, random_sets
 from fits import squared_distances
 from passes import Passes
+from reference import Reference
 
 
 def numbers(n, key=KEY, purpose=Purpose.SETS):

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from seeding_data import assert_frequencies, clustered
 
-from cprime.kernels.reference import Reference
 from cprime.seeding import afk_mc2, kmeans_plusplus, random_rows
 from cprime.seeding.sampling import draw, draw_distinct
+from reference import Reference
 
 X = np.array([[0.0], [1.0], [3.0], [3.5], [7.0]])
 WEIGHTS = {"equal": None, "weighted": np.array([1.0, 0.5, 0.0, 3.0, 0.25])}

@@ -1,8 +1,8 @@
 """Compiled kernels (the hot loops), and classes of data rows whose methods call them.
 
-Each kernel has a twin: a slow NumPy version that passes the same contract tests. Each operation is defined in the file
-of its concept: `distances.py` (exact search and distances), `partial.py` (search among few candidates), `sums.py`, and
-so on. It checks its arguments once (`arguments.py`) and calls the compiled kernel or its twin in the same file.
+Each operation is defined in the file of its concept: `distances.py` (exact search and distances), `partial.py` (search
+among few candidates), `sums.py`, and so on. It checks its arguments once (`arguments.py`) and calls the compiled
+kernel. The tests contain a slow NumPy version of each kernel (`tests/reference`), which passes the same contract tests.
 
 `Rows` (`rows.py`) is the base class of data rows. Callers use only its methods, not the representation:
 
@@ -11,7 +11,6 @@ so on. It checks its arguments once (`arguments.py`) and calls the compiled kern
 - `NarrowRows` (`narrow.py`): 8-bit integers and 16-bit floats, which are not converted as a whole.
 - `Masked` (`masked.py`): rows with missing values. Costs under Gaussians are marginal densities (`marginals.py`,
   `diagonal_marginals.py`); distances to centers use filled values.
-- `Reference` (`reference.py`): rows of an array, whose methods call the twins.
 
 `compute.py` converts arrays to the class of their rows. Kernels that read no data rows are plain functions.
 """

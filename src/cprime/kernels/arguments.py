@@ -27,7 +27,7 @@ class CoreRows(Protocol):
 
     @property
     def kernels(self) -> Any:
-        """Return the namespace of kernels: compiled ones, or their slow NumPy versions under the same names."""
+        """Return the namespace of kernels: compiled ones, or functions of the same names."""
         ...
 
     @property

@@ -20,7 +20,7 @@ from cprime._utils.storable import storable
 from cprime._utils.threads import resolve_threads
 from cprime.kernels import arguments as check
 from cprime.kernels.arguments import CoreRows
-from cprime.kernels.measures import Floats, costs_of
+from cprime.kernels.measures import Floats
 
 # Tables of bounds are padded to a multiple of this number of columns, so that their rows consist of full SIMD vectors.
 _WIDTH = 16
@@ -86,52 +86,6 @@ def nearest_bounded(
         check.ids(C, **{"bounds.labels": (bounds.labels, 0), "bounds.others": (bounds.others, 0)})
         raise
     return distances, n_evaluations
-
-
-def nearest_bounded_twin(
-    X: Floats,
-    centers: Floats,
-    drift: Floats,
-    reach: Floats,
-    spread: Floats,
-    distances: Floats,
-    labels: NDArray,
-    others: NDArray,
-    lows: Floats,
-    rest: Floats,
-    n_threads: int,
-) -> int:
-    """Find nearest centers by bounds in NumPy, row by row; return the number of evaluated distances.
-
-    drift, reach, spread: upper bounds of the moves of centers, as in `Moves`
-    distances (n,): array to which the squared distances to nearest centers are written
-    These arrays are updated in place: labels (n,), nearest centers; others, lows (n, B), other centers and the lower
-    bounds of their distances; rest (n,), lower bound of the distances to all remaining centers.
-    """
-    C, n_others = len(centers), others.shape[1]
-    check.ids(C, **{"bounds.labels": (labels, 0), "bounds.others": (others, 0)})
-    up, down = 1 + MARGIN * np.finfo(X.dtype).eps, 1 - MARGIN * np.finfo(X.dtype).eps
-    n_evaluations = 0
-    for n, squared in enumerate(costs_of(X, centers).astype(X.dtype)):
-        own = int(labels[n])
-        u = np.sqrt(squared[own]) * up
-        n_evaluations += 1
-        new_rest = np.minimum(rest[n] - spread[own], reach[own] - u).max()
-        new_lows, new_others = lows[n] - drift[others[n]], others[n].copy()
-        for b in range(n_others):
-            if new_lows[b] > np.sqrt(squared[own]) * up:
-                continue
-            n_evaluations += 1
-            if (squared[new_others[b]], new_others[b]) < (squared[own], own):
-                own, new_others[b] = int(new_others[b]), own
-            new_lows[b] = np.sqrt(squared[new_others[b]]) * down
-        if not new_rest > np.sqrt(squared[own]) * up:
-            n_evaluations += C
-            own, *new_others = np.argsort(squared, kind="stable")[: n_others + 1]
-            new_lows = np.sqrt(squared[new_others]) * down
-            new_rest = new_lows.max(initial=0.0) if n_others + 1 < C else np.inf
-        labels[n], others[n], lows[n], rest[n], distances[n] = own, new_others, new_lows, new_rest, squared[own]
-    return n_evaluations
 
 
 def _widened(array: Floats, dtype: np.dtype) -> Floats:

@@ -10,7 +10,7 @@ from cprime import _core
 from cprime._utils.threads import resolve_threads
 from cprime.kernels import arguments as check
 from cprime.kernels.arguments import CoreRows
-from cprime.kernels.measures import Floats, costs_of
+from cprime.kernels.measures import Floats
 
 # Result of a search: ids of centers (n, H) int32 and squared distances (n, H), nearest first, padded with −1 and
 # infinity, and the number of evaluated distances.
@@ -89,37 +89,3 @@ def search_cells(
         rows = np.flatnonzero(looked_at[:, rank])
         n_distances += improve(rows, cells[rows, rank], kept, squares)
     return kept, squares, n_distances
-
-
-class CenterCellsTwin:
-    """NumPy version (twin) of the compiled class that searches centers in cells (groups of centers)."""
-
-    def __init__(self, places: Floats, begins: NDArray, between: Floats, n_threads: int):
-        g = len(begins) - 1
-        if g < 1 or begins[0] != g or begins[-1] != len(places) or len(places) == g or (np.diff(begins) < 0).any():
-            raise ValueError("begins must rise from 0 to the number of centers")
-        if between.shape != (g, g):
-            raise ValueError("between must have a row and a column for each cell")
-        self.places, self.begins, self.between = places, begins, between
-
-    def find(self, X: Floats, n_searched: int, kept: NDArray, squares: NDArray, n_threads: int) -> int:
-        """Find near centers of every row in its `n_searched` nearest cells; return the number of evaluated distances.
-
-        The ids of the centers found are written to `kept` (n, n_kept), and their squared distances to `squares` (same
-        shape), nearest first.
-        """
-
-        def improve(rows: NDArray, cells: NDArray, kept: NDArray, squares: Floats) -> int:
-            for n, cell in zip(rows, cells, strict=True):
-                inside = np.arange(self.begins[cell], self.begins[cell + 1])
-                squared = costs_of(X[n : n + 1], self.places[inside])[0].astype(X.dtype)
-                ids, all_squares = np.append(kept[n], inside), np.append(squares[n], squared)
-                first = np.lexsort((ids, all_squares))[: kept.shape[1]]
-                kept[n], squares[n] = ids[first], all_squares[first]
-            return int(np.diff(self.begins)[cells].sum())
-
-        to_cells = costs_of(X, self.places[: self.begins[0]]).astype(X.dtype)
-        cells = np.argsort(to_cells, axis=1, kind="stable")[:, :n_searched].astype(np.int32)
-        near = cells, np.take_along_axis(to_cells, cells, axis=1)
-        kept[:], squares[:], n = search_cells(near, self.between, improve, kept.shape[1])
-        return n

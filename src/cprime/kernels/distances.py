@@ -14,7 +14,7 @@ from cprime import _core
 from cprime._utils.threads import resolve_threads
 from cprime.kernels import arguments as check
 from cprime.kernels.arguments import CoreRows
-from cprime.kernels.measures import Floats, Measure, costs_of
+from cprime.kernels.measures import Floats, Measure
 
 
 def nearest(
@@ -41,26 +41,6 @@ def nearest(
     else:
         X.kernels.best(X.core, means, *gaussians, kept, costs, resolve_threads(n_threads))
     return kept, costs
-
-
-def best_twin(
-    X: Floats,
-    means: Floats,
-    factors: Floats | None,
-    offsets: Floats | None,
-    dof: Floats | None,
-    kept: NDArray,
-    costs: Floats,
-    n_threads: int,
-) -> None:
-    """Find the components of least cost for every row of X in NumPy, by sorting all costs.
-
-    Components are centers `means` (C, D) or, with the parameters `factors` and `offsets`, Gaussians; with `dof`, they
-    are t distributions. Their ids are written to `kept` (n, H), and their costs to `costs` (n, H).
-    """
-    every = costs_of(X, means, factors, offsets, dof).astype(X.dtype)
-    kept[:] = np.argsort(every, axis=1, kind="stable")[:, : kept.shape[1]]
-    costs[:] = np.take_along_axis(every, kept, axis=1)
 
 
 class AssignResult(NamedTuple):
@@ -152,13 +132,6 @@ def distances(
     return out
 
 
-def distances_twin(X: Floats, candidates: Floats, current: Floats | None, out: Floats, n_threads: int) -> None:
-    """Write squared distances of n rows to L candidates, limited by `current`, to `out` (L, n); computed in NumPy."""
-    out[:] = costs_of(X, candidates).T.astype(X.dtype)
-    if current is not None:
-        np.minimum(out, current, out=out)
-
-
 def potentials(
     squares: Floats,
     closest: Floats,
@@ -188,23 +161,6 @@ def potentials(
     out = np.empty(L if candidates is None else len(candidates))
     kernels.potentials(squares, candidates, closest, weights, out, resolve_threads(n_threads))
     return out
-
-
-def potentials_twin(
-    squares: Floats,
-    candidates: NDArray | None,
-    closest: Floats,
-    sample_weight: NDArray | None,
-    out: NDArray,
-    n_threads: int,
-) -> None:
-    """Compute for each candidate the error J if it is the next center, in NumPy; write the errors to `out` (m,).
-
-    squares (L, n): squared distances of n points to L candidates    candidates (m,): rows of `squares` to use, or None
-    closest (n,): squared distance of each point to the nearest center chosen so far
-    """
-    least = np.minimum(squares if candidates is None else squares[candidates], closest).astype(np.float64)
-    out[:] = least @ (np.ones(len(closest)) if sample_weight is None else sample_weight)
 
 
 def spread_out(
@@ -243,39 +199,6 @@ def spread_out(
     return chosen
 
 
-def spread_out_twin(
-    candidates: Floats,
-    offsets: NDArray,
-    weights: NDArray,
-    n_chosen: NDArray,
-    uniform: NDArray,
-    out: NDArray,
-    n_threads: int,
-) -> None:
-    """Choose rows by greedy D² sampling in NumPy, group by group and choice by choice; write their indices to `out`.
-
-    Group g consists of the rows offsets[g] … offsets[g + 1] − 1 of `candidates`, with their weights; n_chosen[g] rows
-    of it are chosen. uniform: random numbers in [0, 1), one row for each choice, one column for each row tried
-    """
-    chosen: list[int] = []
-    for g, n in enumerate(n_chosen):
-        rows, mass = (a[offsets[g] : offsets[g + 1]] for a in (candidates, weights))
-        squared = costs_of(rows, rows).astype(rows.dtype)
-        closest, taken = np.full(len(rows), np.inf), []
-        for i in range(n):
-            cumulative = np.cumsum(mass * closest if i else mass)
-            if not cumulative[-1] > 0:
-                taken += [j for j in range(len(rows)) if j not in taken][: n - i]
-                break
-            drawn = np.searchsorted(cumulative, np.asarray(uniform[len(chosen) + i] * cumulative[-1]), "right")
-            tried = np.minimum(drawn, len(rows) - 1)
-            best = tried[np.minimum(closest, squared[tried]).dot(mass).argmin()]
-            taken.append(best)
-            closest = np.minimum(closest, squared[best])
-        chosen += taken
-    out[:] = chosen
-
-
 def extent(X: CoreRows, origin: Floats | None = None, *, n_threads: int | None = None) -> tuple[float, float]:
     """Return the greatest |x_nk| and |x_nk − origin_k| over rows n and columns k of X [data unit]; 0, 0 if X is empty.
 
@@ -286,12 +209,6 @@ def extent(X: CoreRows, origin: Floats | None = None, *, n_threads: int | None =
         return 0.0, 0.0
     origin = check.array(X.first() if origin is None else origin, "origin", X.dtype, X.shape[1])
     return X.kernels.extent(X.core, origin, resolve_threads(n_threads))
-
-
-def extent_twin(X: Floats, origin: Floats, n_threads: int) -> tuple[float, float]:
-    """Return the greatest |x_nk| and |x_nk − origin_k| over rows n and columns k of X, computed in NumPy."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return float(np.abs(X).max()), float(np.fmax.reduce(np.abs(X - origin), axis=None))
 
 
 def products(
@@ -308,9 +225,3 @@ def products(
     out = check.output(out, "out", X.dtype, len(X), len(B))
     X.kernels.products(X.core, B, shift, out, resolve_threads(n_threads))
     return out
-
-
-def products_twin(X: Floats, B: Floats, shift: Floats | None, out: Floats, n_threads: int) -> None:
-    """Compute the products (X − shift) Bᵀ in NumPy, in float64, and write them to `out`."""
-    rows = np.ascontiguousarray(X, dtype=np.float64) - (0 if shift is None else shift)
-    out[:] = rows @ np.ascontiguousarray(B, dtype=np.float64).T

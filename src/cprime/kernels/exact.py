@@ -15,8 +15,8 @@ from cprime import _core
 from cprime._utils.threads import resolve_threads
 from cprime.kernels import arguments as check
 from cprime.kernels.arguments import CoreRows
-from cprime.kernels.measures import Floats, GaussianParameters, costs_of
-from cprime.kernels.sums import small_units, symmetric, table_moments
+from cprime.kernels.measures import Floats, GaussianParameters
+from cprime.kernels.sums import small_units, symmetric
 
 
 class Posterior(NamedTuple):
@@ -45,23 +45,6 @@ def posterior(values: Floats, scale: float = 1.0, *, n_threads: int | None = Non
     out = Posterior(np.empty(values.shape), np.empty(len(values)), np.empty(len(values)))
     kernels.posterior(values, scale, *out, resolve_threads(n_threads))
     return out
-
-
-def posterior_twin(
-    values: Floats, scale: float, responsibilities: NDArray, log_sum: NDArray, mean: NDArray, n_threads: int
-) -> None:
-    """Compute responsibilities ∝ exp(scale · values) of every row in NumPy; write them to `responsibilities` (n, H).
-
-    Also write the logarithm of the sum of exp(scale · values) of each row to `log_sum`, and the mean of its values,
-    weighted by the responsibilities, to `mean`. The greatest exponent of each row is subtracted to prevent overflow.
-    """
-    a = scale * values.astype(np.float64)
-    highest = a.max(axis=1, keepdims=True)
-    scaled = np.exp(a - highest)
-    total = scaled.sum(axis=1, keepdims=True)
-    responsibilities[:] = scaled / total
-    log_sum[:] = (highest + np.log(total))[:, 0]
-    mean[:] = (responsibilities * np.where(responsibilities > 0, values, 0)).sum(axis=1)
 
 
 class Expectation(NamedTuple):
@@ -116,31 +99,6 @@ def expect_all(
     )
 
 
-def expect_all_twin(
-    X: Floats,
-    centers: Floats,
-    variance: float,
-    sample_weight: NDArray | None,
-    counts: NDArray,
-    sums: NDArray,
-    least: NDArray,
-    excess: NDArray,
-    log_sum: NDArray,
-    n_threads: int,
-) -> None:
-    """Compute an exact E-step with one variance in NumPy, from an (n, C) table of squared distances.
-
-    Let d be the distances of a row to all centers, m the least d², and r the responsibilities. Weighted sums of r and
-    of r x over rows x are added to `counts` (C,) and `sums` (C, D). For every row, m is written to `least`,
-    Σ_c r (d² − m) to `excess`, and log Σ_c exp((m − d²)/2σ²) to `log_sum`, (n,) each.
-    """
-    r, squared = log_sum_exp_twin(X, centers, variance, least, log_sum, n_threads)
-    w = r if sample_weight is None else sample_weight[:, None] * r
-    counts += w.sum(axis=0)
-    sums += w.T @ X.astype(np.float64)
-    excess[:] = (r * (squared - least[:, None])).sum(axis=1)
-
-
 def log_sum_exp(X: CoreRows, centers: Floats, variance: float, *, n_threads: int | None = None) -> NDArray[np.float64]:
     """Return log Σ_c exp(−d²_nc/2σ²) for every row: (n,). d_nc is the distance to center c, and σ² the variance.
 
@@ -150,23 +108,6 @@ def log_sum_exp(X: CoreRows, centers: Floats, variance: float, *, n_threads: int
     least, log_sum = np.empty((2, len(X)))
     X.kernels.log_sum_exp(X.core, centers, variance, least, log_sum, resolve_threads(n_threads))
     return log_sum - least / (2 * variance)
-
-
-def log_sum_exp_twin(
-    X: Floats, centers: Floats, variance: float, least: NDArray, log_sum: NDArray, n_threads: int
-) -> tuple[NDArray, NDArray]:
-    """Write log Σ_c exp((m_n − d²_nc)/2σ²) of every row to `log_sum`, and m_n = min_c d²_nc to `least`.
-
-    d_nc is the distance of row n to center c. Return responsibilities and squared distances, (n, C) each. Because
-    exponents are relative to the nearest component, results stay finite for σ² → 0.
-    """
-    squared = costs_of(X, centers)
-    least[:] = squared.min(axis=1)
-    with np.errstate(over="ignore"):
-        shares = np.exp((least[:, None] - squared) / (2 * variance))
-    total = shares.sum(axis=1)
-    log_sum[:] = np.log(total)
-    return shares / total[:, None], squared
 
 
 class Responses(NamedTuple):
@@ -263,52 +204,3 @@ def responsibilities(
     # Normalize again, because the responsibilities of a row, rounded to float32, do not sum to 1 exactly.
     out /= out.sum(axis=1, keepdims=True)
     return out
-
-
-def respond_twin(
-    X: Floats,
-    means: Floats,
-    factors: Floats,
-    offsets: Floats,
-    dof: Floats | None,
-    sample_weight: NDArray | None,
-    labels: NDArray,
-    log_sum: NDArray,
-    mean: NDArray,
-    counts: NDArray | None,
-    first: NDArray | None,
-    second: NDArray | None,
-    responsibilities: NDArray | None,
-    tails: NDArray | None,
-    row_weights: NDArray | None,
-    n_threads: int,
-) -> None:
-    """Compute an exact E-step of Gaussians or t distributions in NumPy, from an (n, C) table of costs.
-
-    The components have `means` (C, D), `offsets` (C,) (costs at the means), factors A of the precisions AᵀA, and
-    degrees of freedom `dof` (None for Gaussians). X (n, D): rows, of weights `sample_weight` (n,)
-    For every row, the best component is written to `labels`, log Σ_c exp(−cost/2) to `log_sum`, the mean cost to `mean`
-    and, unless None, all responsibilities to `responsibilities` (n, C). Unless None, sums per component are added to
-    `counts`, `first` and `second`. For t distributions, the sums `shares` and `logs` are added to the two rows of
-    `tails` (2, C), and a sum for each row to `row_weights` (n,). The sums are defined in the class `Responses`.
-    """
-    cost = costs_of(X, means, factors, offsets, dof)
-    least = cost.min(axis=1, keepdims=True)
-    r = np.exp((least - cost) / 2)
-    total = r.sum(axis=1, keepdims=True)
-    r /= total
-    labels[:] = cost.astype(X.dtype).argmin(axis=1)
-    log_sum[:] = (np.log(total) - least / 2)[:, 0]
-    mean[:] = (r * np.where(r > 0, cost, 0)).sum(axis=1)
-    if responsibilities is not None:
-        responsibilities[:] = r
-    if counts is not None and first is not None and second is not None:
-        w = r if sample_weight is None else sample_weight[:, None] * r
-        if tails is not None and dof is not None:
-            nu, D = dof.astype(np.float64), X.shape[1]
-            log_u = np.log1p(D / nu) - (cost - offsets) / (nu + D)
-            tails += w.sum(axis=0), (w * log_u).sum(axis=0)
-            w = w * np.exp(log_u)
-        if row_weights is not None:
-            row_weights += w.sum(axis=1)
-        table_moments(X, means, w, counts, first, second)

@@ -9,7 +9,6 @@ from cprime._utils.threads import resolve_threads
 from cprime.kernels import arguments as check
 from cprime.kernels.arguments import CoreRows
 from cprime.kernels.measures import Floats
-from cprime.kernels.tables import least_of
 
 Doubles = NDArray[np.float64]
 Ids = NDArray[np.int32]
@@ -48,35 +47,6 @@ def factor_costs(X: CoreRows, factors: FactorAnalysers, ids: Ids, *, n_threads: 
     return out
 
 
-def factor_costs_twin(
-    X: Floats,
-    means: Floats,
-    precisions: Doubles,
-    loadings: Floats,
-    roots: Doubles,
-    offsets: Doubles,
-    ids: Ids,
-    costs: Floats,
-    n_threads: int,
-) -> None:
-    """Compute the costs of n rows under m factor analyzers each in NumPy, from residuals; write them to `costs` (n, m).
-
-    A cost is ‖Ψ^−½(y − Λz)‖² + ‖z‖² + offset, with y = x − μ, loadings Λ, noise Ψ and factors z = E[z | x].
-    ids (n, m): analyzers for each row, −1 for none    The parameters of the analyzers, from `means` to `offsets`, are
-    the fields of `FactorAnalysers`.
-    """
-    check.ids(len(means), ids=(ids, -1))
-    limit = float(np.finfo(X.dtype).max)
-    for h in range(ids.shape[1]):
-        c = np.maximum(ids[:, h], 0)
-        y = X.astype(np.float64) - means[c].astype(np.float64)
-        rows = loadings[c].astype(np.float64)
-        z = _latent(roots[c], np.einsum("nid,nd->ni", rows, precisions[c] * y))
-        rest = y - np.einsum("nid,ni->nd", rows, z)
-        found = (np.square(rest) * precisions[c]).sum(axis=1) + np.square(z).sum(axis=1) + offsets[c]
-        costs[:, h] = np.where(ids[:, h] < 0, np.inf, np.minimum(found, limit))
-
-
 def top_k_factors(
     X: CoreRows, factors: FactorAnalysers, lists: Ids, previous: Ids, n_kept: int, *, n_threads: int | None = None
 ) -> tuple[Ids, Floats]:
@@ -100,35 +70,6 @@ def top_k_factors(
         check.ids(C, previous=(previous[:, :1], 0))
         raise
     return kept, costs
-
-
-def top_k_factors_twin(
-    X: Floats,
-    means: Floats,
-    precisions: Doubles,
-    loadings: Floats,
-    roots: Doubles,
-    offsets: Doubles,
-    lists: Ids,
-    previous: Ids,
-    kept: Ids,
-    costs: Floats,
-    n_threads: int,
-) -> None:
-    """Find each row's factor analyzers of least cost among its candidates, in NumPy.
-
-    Candidates are the active set `previous` (n, H′) of a row, and the neighbor list, in `lists` (C, G), of its first
-    component. Their ids are written to `kept` (n, n_kept), and their costs to `costs` of the same shape.
-    The parameters of the C analyzers, from `means` to `offsets`, are the fields of `FactorAnalysers`.
-    """
-    check.ids(len(lists), lists=(lists, -1))
-    check.ids(len(lists), previous=(previous[:, :1], 0))
-    listed = np.where(np.minimum.accumulate(lists >= 0, axis=1), lists, np.int32(-1))[previous[:, 0]]
-    offered = np.sort(np.column_stack([previous, listed]), axis=1)
-    offered[:, 1:][offered[:, 1:] == offered[:, :-1]] = -1
-    every, factors = np.empty(offered.shape, dtype=X.dtype), (precisions, loadings, roots, offsets)
-    factor_costs_twin(X, means, *factors, offered, every, n_threads)
-    kept[:], costs[:] = least_of(offered, every, kept.shape[1])
 
 
 def factor_moments(
@@ -168,50 +109,6 @@ def factor_moments(
         raise
     of_rows, of_squares, of_factors, outer = np.split(first, [D, 2 * D, 2 * D + H], axis=1)
     return counts, of_rows, of_squares, second.reshape(C, H, D), of_factors, outer.reshape(C, H, H)
-
-
-def factor_moments_twin(
-    X: Floats,
-    means: Floats,
-    precisions: Doubles | None,
-    loadings: Floats,
-    roots: Doubles | None,
-    kept: Ids,
-    responsibilities: Doubles | None,
-    sample_weight: Doubles | None,
-    counts: Doubles,
-    first: Doubles,
-    second: Doubles,
-    n_threads: int,
-) -> None:
-    """Compute the weighted sums of `factor_moments` in NumPy, component by component.
-
-    These are sums over points x of 1, y = x − μ_c, the expected factors z, and their products. The weights are sample
-    weights times responsibilities of the m components `kept` (n, m) of each point. The sums are added in place to these
-    arrays: counts (C,), of 1; first (C, 2 D + H + H²), of y, y², z and z zᵀ; second (C, H D), of z yᵀ, as flat rows.
-    """
-    C, H, D = len(means), loadings.shape[1], X.shape[1]
-    check.ids(C, kept=(kept, 0))
-    w = np.ones(kept.shape) if responsibilities is None else responsibilities
-    w = w if sample_weight is None else w * sample_weight[:, None]
-    for c in range(C):
-        n, h = np.nonzero(kept == c)
-        share = w[n, h]
-        y = X[n].astype(np.float64) - means[c].astype(np.float64)
-        own = loadings[c if len(loadings) == C else 0].astype(np.float64)
-        z = y @ own.T if precisions is None or roots is None else _latent(roots[c], (y * precisions[c]) @ own.T)
-        counts[c] += share.sum()
-        weighted = share[:, None] * z
-        outer = (weighted.T @ z).ravel()
-        first[c] += np.concatenate([share @ y, share @ np.square(y), weighted.sum(axis=0), outer])
-        second[c] += (weighted.T @ y).ravel()
-    assert second.shape[1] == H * D
-
-
-def _latent(roots: Doubles, products: Doubles) -> Doubles:
-    """Return the expected factors R Rᵀ v (n, H), from v = ΛᵀΨ⁻¹y (n, H) and one root R, or a root for every row."""
-    turned: Doubles = np.einsum("...ij,...kj,...k->...i", roots, roots, products)
-    return turned
 
 
 def _checked(factors: FactorAnalysers, X: CoreRows) -> FactorAnalysers:

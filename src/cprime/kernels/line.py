@@ -34,28 +34,3 @@ def cut_line(
     starts = np.empty(n_clusters, dtype=np.int64)
     kernels.cut_line(values, weights, starts, resolve_threads(n_threads))
     return starts
-
-
-def cut_line_twin(values: NDArray, weights: NDArray, starts: NDArray, n_threads: int) -> None:
-    """Cut sorted values into C runs of least cost by dynamic programming, in O(C n²) time and O(n²) memory.
-
-    The least cost of the first e values in k runs is E_k(e) = min_b E_{k−1}(b) + cost(b, e), where cost(b, e) is the
-    sum of squares of the run [b, e). The runs are found by tracing back from E_C(n); indices go to `starts`.
-    """
-    n = len(values)
-    cost = np.full((n, n + 1), np.inf)
-    for begin in range(n):
-        x, w = values[begin:] - values[begin], weights[begin:]
-        mean = np.cumsum(w * x) / np.cumsum(w)
-        # The cost of a run is summed value by value: value x of weight w adds w (x − mean before) (x − mean after).
-        cost[begin, begin + 1 :] = np.cumsum(w * (x - np.append(0, mean[:-1])) * (x - mean))
-    least = np.append(0, np.full(n, np.inf))
-    begins = []
-    for _ in range(len(starts)):
-        total = least[:n, np.newaxis] + cost
-        begins.append(total.argmin(axis=0))
-        least = total.min(axis=0)
-    found = [n]
-    for begin in reversed(begins):
-        found.append(begin[found[-1]])
-    starts[:] = found[:0:-1]

@@ -53,28 +53,3 @@ def exact_parts(given: GaussianParameters) -> Exact:
 
 # Components that kernels take: centers (C, D), whose costs are squared distances, or Gaussians.
 Measure = Floats | GaussianParameters
-
-
-def costs_of(
-    X: NDArray,
-    centers: NDArray,
-    factors: NDArray | None = None,
-    offsets: NDArray | None = None,
-    dof: NDArray | None = None,
-) -> NDArray[np.float64]:
-    """Return the cost of every row under every component, in float64 and from differences: (n, C).
-
-    The cost is ‖x_n − μ_c‖² or, with factors A_c (C, D) or (C, D, D), offset_c + ‖A_c (x_n − μ_c)‖² for Gaussians and
-    offset_c + (ν_c + D) log(1 + ‖A_c (x_n − μ_c)‖²/ν_c) for t distributions with degrees of freedom ν_c (dof).
-    """
-    rows, costs = np.ascontiguousarray(X, dtype=np.float64), np.empty((len(X), len(centers)))
-    for c, center in enumerate(centers.astype(np.float64)):
-        differences, offset = rows - center, 0.0
-        if factors is not None and offsets is not None:
-            A, offset = factors[c].astype(np.float64), float(offsets[c])
-            differences = differences * A if A.ndim == 1 else differences @ A.T
-        squares = np.square(differences).sum(axis=1)
-        if dof is not None:
-            squares = (float(dof[c]) + X.shape[1]) * np.log1p(squares / float(dof[c]))
-        costs[:, c] = offset + squares
-    return costs

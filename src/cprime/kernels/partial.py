@@ -14,11 +14,7 @@ from cprime import _core
 from cprime._utils.threads import resolve_threads
 from cprime.kernels import arguments as check
 from cprime.kernels.arguments import CoreRows
-from cprime.kernels.measures import Floats, Measure, costs_of
-
-# `reassign` processes the points of a component in parts of this size, and limits in each part how many points it
-# reassigns to centers that are no nearer.
-SEGMENT = 2048
+from cprime.kernels.measures import Floats, Measure
 
 
 class Evidence(NamedTuple):
@@ -116,56 +112,6 @@ def search_lists(
     return SearchResult(*results, None if looked is None else Evidence(*looked))
 
 
-def best_in_lists_twin(
-    X: Floats,
-    means: Floats,
-    lists: NDArray,
-    previous: NDArray,
-    extra: NDArray,
-    kept: NDArray,
-    costs: Floats,
-    counts: NDArray,
-    evidence: bool,
-    sample_weight: NDArray | None,
-    factors: Floats | None,
-    offsets: Floats | None,
-    dof: Floats | None,
-    n_threads: int,
-) -> tuple[NDArray, ...] | None:
-    """Find the best components among each row's candidates in NumPy, row by row; write to `kept`, `costs` and `counts`.
-
-    Candidates are the active set `previous` (n, H′) of a row, the neighbor lists of the components in this set (rows of
-    `lists`), and `extra` (n, E). Components are centers `means`, or Gaussians with `factors`, `offsets` and `dof`.
-    If `evidence` is true, return the arrays of `Evidence`: sums of distances, computed in X's dtype, for each pair of
-    best component and candidate. Otherwise return None.
-    """
-    C, H = len(lists), kept.shape[1]
-    check.ids(C, lists=(lists, -1), previous=(previous, -1), extra=(extra, -1))
-    sums, weights = dict[tuple[int, int], float](), dict[tuple[int, int], float]()
-    kept[:], costs[:] = -1, np.inf
-    for i, x in enumerate(X):
-        own = previous[i][previous[i] >= 0]
-        offered = np.concatenate([own, lists[own].ravel(), extra[i]])
-        offered = np.array(list(dict.fromkeys(offered[offered >= 0].tolist())), dtype=np.int32)
-        theirs: list[Any] = [None if array is None else array[offered] for array in (means, factors, offsets, dof)]
-        found = costs_of(x[None], *theirs)[0].astype(X.dtype)
-        order = np.lexsort((offered, found))[:H]
-        counts[i] = len(offered)
-        kept[i, : len(order)], costs[i, : len(order)] = offered[order], found[order]
-        weight = 1.0 if sample_weight is None else sample_weight[i]
-        for c, value in zip(offered.tolist(), found.tolist(), strict=True):
-            if weight > 0:
-                pair = int(kept[i, 0]), c
-                sums[pair] = sums.get(pair, 0.0) + weight * (np.sqrt(value) if factors is None else value)
-                weights[pair] = weights.get(pair, 0.0) + weight
-    if not evidence:
-        return None
-    pairs = np.array(sorted(sums), dtype=np.int32).reshape(-1, 2)
-    indptr = np.searchsorted(pairs[:, 0], np.arange(C + 1)).astype(np.int64)
-    by_pair = [np.array([of[c, other] for c, other in pairs.tolist()]) for of in (sums, weights)]
-    return indptr, pairs[:, 1].copy(), *by_pair
-
-
 def reassign(
     X: CoreRows,
     centers: Floats,
@@ -227,49 +173,6 @@ def own_distances(X: CoreRows, centers: Floats, labels: NDArray[np.int32], *, n_
     return reassign(X, centers, np.empty((len(centers), 0), dtype=np.int32), labels, n_threads=n_threads)[1]
 
 
-def reassign_twin(
-    X: Floats,
-    centers: Floats,
-    lists: NDArray,
-    inside: Floats | None,
-    outside: Floats | None,
-    share: float,
-    active: NDArray | None,
-    labels: NDArray,
-    new_labels: NDArray,
-    distances: Floats,
-    n_threads: int,
-) -> None:
-    """Reassign each point to the best neighbor of its center labels[n], by squared distance times factor, in NumPy.
-
-    lists (C, G): neighbors of each center    inside, outside (C,): factors of squared distances to a point's own center
-    and to others    active (C,): mask of centers whose points are processed, None for all
-    Of each 2048 points of a center, at most the share `share`, but one at least, get a center that is no nearer.
-    New centers are written to `new_labels` (n,), and the squared distances to them to `distances` (n,).
-    """
-    C = len(centers)
-    check.ids(C, lists=(lists, -1))
-    check.ids(len(lists), labels=(labels, 0))
-    stay = np.ones(C) if inside is None else inside.astype(np.float64)
-    go = np.ones(C) if outside is None else outside.astype(np.float64)
-    for c in range(len(lists)) if active is None else np.flatnonzero(active):
-        members = np.flatnonzero(labels == c)
-        end = np.append(np.flatnonzero(lists[c] == -1), lists.shape[1])[0]
-        offered = np.append(c, lists[c, :end])
-        for first in range(0, len(members), SEGMENT):
-            points = members[first : first + SEGMENT]
-            squared = costs_of(X[points], centers[offered])
-            score = squared * np.append(stay[c], go[offered[1:]])
-            best = score.argmin(axis=1)
-            row = np.arange(len(points))
-            gain = score[:, 0] - score[row, best]
-            farther = np.flatnonzero((gain > 0) & (squared[row, best] >= squared[:, 0]))
-            order = farther[np.argsort(-gain[farther], kind="stable")]
-            best[order[max(1, int(share * len(points))) :]] = 0
-            new_labels[points] = offered[best]
-            distances[points] = squared[row, best]
-
-
 def top_k(
     X: CoreRows,
     components: Measure,
@@ -304,32 +207,6 @@ def top_k(
     return kept, costs
 
 
-def top_k_gaussians_twin(
-    X: Floats,
-    means: Floats,
-    factors: Floats | None,
-    offsets: Floats | None,
-    dof: Floats | None,
-    lists: NDArray,
-    previous: NDArray,
-    kept: NDArray,
-    costs: Floats,
-    n_threads: int,
-) -> None:
-    """Find for each row the best components of its active set and of its first component's neighbor list, in NumPy.
-
-    previous (n, H′): active sets    lists (C, G): neighbor lists    means, factors, offsets, dof: the components
-    Components are written to `kept` (n, H), and their costs to `costs` (n, H). The function calls `best_in_lists_twin`
-    with empty neighbor lists, and with the list of each row's first component as extra candidates.
-    """
-    check.ids(len(lists), lists=(lists, -1))
-    check.ids(len(lists), previous=(previous[:, :1], 0))
-    extra = np.where(np.minimum.accumulate(lists >= 0, axis=1), lists, np.int32(-1))[previous[:, 0]]
-    counts, no_lists = np.empty(len(X), dtype=np.int32), np.empty((len(lists), 0), dtype=np.int32)
-    ids, results, measure = (no_lists, previous, extra), (kept, costs, counts), (factors, offsets, dof)
-    best_in_lists_twin(X, means, *ids, *results, False, None, *measure, n_threads)
-
-
 def changed(
     after: NDArray[np.int32],
     before: NDArray[np.int32],
@@ -352,8 +229,3 @@ def changed(
     out = np.empty(len(after), dtype=bool)
     kernels.changed(after, before, n_columns, out, resolve_threads(n_threads))
     return out
-
-
-def changed_twin(after: NDArray, before: NDArray, n_columns: int, out: NDArray, n_threads: int) -> None:
-    """Write to `out` the mask (n,) of rows whose first `n_columns` columns differ between `after` and `before`."""
-    out[:] = (after[:, :n_columns] != before[:, :n_columns]).any(axis=1)

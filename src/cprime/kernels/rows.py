@@ -38,7 +38,7 @@ class Rows(ABC):
     """n rows of D numbers. Methods that run a kernel are documented at the function of the same name.
 
     A subclass has the abstract methods and these attributes:
-    core: object that is passed to kernels    kernels: namespace of the kernels, compiled ones or their NumPy twins
+    core: object that is passed to kernels    kernels: namespace of the compiled kernels, or of functions of their names
     shape: (n, D)    nbytes: size in bytes    dtype: type of results and centers, float32 or float64
     observed (n, D): mask of the values that are not missing; None if no value is missing
     takes_gaussians: whether kernels can compute the costs of Gaussians for the rows, not only distances to centers
@@ -223,13 +223,6 @@ def gather(X: Rows, order: NDArray[np.int64], *, n_threads: int | None = None) -
     return out
 
 
-def gather_twin(X: Floats, order: NDArray, out: Floats, n_threads: int) -> None:
-    """Copy the rows with the indices `order` to `out` in NumPy; raise ValueError if an index is out of range."""
-    if order.size and not (order.min() >= 0 and order.max() < len(X)):
-        raise ValueError("order has a row outside X")
-    out[:] = X[order]
-
-
 def normalized(
     X: Rows, order: NDArray[np.int64] | None = None, *, n_threads: int | None = None
 ) -> tuple[Floats, NDArray[np.float64]]:
@@ -242,23 +235,3 @@ def normalized(
     out, lengths = np.empty((n, X.shape[1]), dtype=X.dtype), np.empty(n)
     X.kernels.normalized(X.core, order, LEAST_LENGTH[X.dtype], out, lengths, resolve_threads(n_threads))
     return out, lengths
-
-
-def normalized_twin(
-    X: Floats, order: NDArray | None, least: float, out: Floats, lengths: NDArray, n_threads: int
-) -> None:
-    """Write rows of X divided by their Euclidean lengths to `out`, and the lengths to `lengths`, in NumPy.
-
-    order (n,): index of the row of X that becomes row i, None for the present order
-    Rows are first divided by their greatest absolute values to avoid overflow.
-    """
-    if order is None:
-        out[:] = X
-    else:
-        gather_twin(X, order, out, n_threads)
-    largest = np.abs(out).max(axis=1, initial=0)
-    largest = np.where(largest > 0, largest, 1).astype(np.float64)
-    scaled = out / largest[:, np.newaxis]
-    of_scaled = np.sqrt(np.square(scaled).sum(axis=1))
-    lengths[:] = largest * of_scaled
-    out[:] = scaled / np.where(of_scaled > 0, of_scaled, 1)[:, np.newaxis]

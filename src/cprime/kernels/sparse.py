@@ -1,7 +1,7 @@
 """Sparse rows, and the kernel operations that they support: all operations that use squared distances.
 
 Conversion to a NumPy array raises TypeError, so no dense array of all rows is made by accident. Methods have the same
-results as the reference implementations in NumPy (twins) for the same rows as a dense array.
+results as the kernels of a dense array with the same rows.
 """
 
 from __future__ import annotations

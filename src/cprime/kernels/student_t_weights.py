@@ -10,10 +10,6 @@ from cprime._utils.threads import resolve_threads
 from cprime.kernels import arguments as check
 from cprime.kernels.measures import Floats, GaussianParameters
 
-# Upper limit of log(1 + δ/ν), for squared Mahalanobis distances δ and degrees of freedom ν. With it, results are finite
-# even if a cost is infinite.
-_MOST_LOG = 1e4
-
 
 class StudentTWeights(NamedTuple):
     """Weights of points in the M-step of t distributions, and sums for their degrees of freedom.
@@ -59,32 +55,3 @@ def scaled_responsibilities(
         check.ids(C, kept=(kept, 0))
         raise
     return StudentTWeights(scaled, *tails)
-
-
-def scaled_responsibilities_twin(
-    kept: NDArray,
-    costs: Floats,
-    responsibilities: NDArray | None,
-    sample_weight: NDArray | None,
-    offsets: Floats,
-    dof: Floats,
-    n_features: int,
-    scaled: NDArray,
-    tails: NDArray,
-    n_threads: int,
-) -> None:
-    """Compute the weights q u of rows in M-steps of t distributions in NumPy, and write them to `scaled` (n, H).
-
-    q are responsibilities, and u = (ν + D)/(ν + δ) for degrees of freedom ν and squared Mahalanobis distances δ.
-    The sums Σ w q and Σ w q log u over rows of sample weight w are added to `tails` (2, C).
-    kept, costs (n, H): components of each row, and their costs, from which δ is computed    offsets (C,): costs at the
-    means    dof (C,): ν    n_features: D
-    """
-    check.ids(len(dof), kept=(kept, 0))
-    nu, offset = dof.astype(np.float64)[kept], offsets.astype(np.float64)[kept]
-    log_u = np.log1p(n_features / nu) - np.clip((costs.astype(np.float64) - offset) / (nu + n_features), 0, _MOST_LOG)
-    q = np.ones(kept.shape) if responsibilities is None else responsibilities
-    scaled[:] = q * np.exp(log_u)
-    w = q if sample_weight is None else q * sample_weight[:, None]
-    np.add.at(tails[0], kept, w)
-    np.add.at(tails[1], kept, w * log_u)

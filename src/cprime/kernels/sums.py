@@ -54,38 +54,6 @@ def accumulate(
     return counts, sums
 
 
-def accumulate_twin(
-    X: Floats,
-    kept: NDArray,
-    responsibilities: NDArray | None,
-    sample_weight: NDArray | None,
-    rows: NDArray | None,
-    counts: NDArray,
-    sums: NDArray,
-    onto: bool,
-    n_threads: int,
-) -> None:
-    """Compute the sums of weights (C,) and of weighted rows (C, D) of all components in NumPy.
-
-    kept, responsibilities (n, H): components of each row, and responsibilities, which multiply the weights
-    The sums of weights are written to `counts`. The sums of rows are written to `sums`, or added to it if `onto`.
-    """
-    weights = np.ones(len(X)) if sample_weight is None else sample_weight
-    if rows is not None:
-        if rows.size and not (rows.min() >= 0 and rows.max() < len(X)):
-            raise ValueError("rows has a row outside X")
-        X, weights = X[rows], weights[rows]
-    if kept.size and not (kept.min() >= 0 and kept.max() < len(counts)):
-        raise ValueError("kept has a component outside its range")
-    counts[:] = 0
-    if not onto:
-        sums[:] = 0
-    for h in range(kept.shape[1]):
-        mass = weights if responsibilities is None else responsibilities[:, h] * weights
-        np.add.at(counts, kept[:, h], mass)
-        np.add.at(sums, kept[:, h], mass[:, None] * X.astype(np.float64))
-
-
 def moments(
     X: CoreRows,
     components: Measure,
@@ -124,42 +92,6 @@ def moments(
     if units is not None:
         return sums[0], sums[1] / units, sums[2] / np.square(units, dtype=np.float64)
     return sums[0], sums[1], symmetric(sums[2]) if full else sums[2]
-
-
-def moments_twin(
-    X: Floats,
-    means: Floats,
-    kept: NDArray,
-    responsibilities: NDArray | None,
-    sample_weight: NDArray | None,
-    counts: NDArray,
-    first: NDArray,
-    second: NDArray,
-    n_threads: int,
-) -> None:
-    """Compute counts, first and second moments about the means in NumPy, from an (n, C) table of weights w q.
-
-    w are sample weights, q responsibilities. The results are written to `counts`, `first` and `second`.
-    """
-    check.ids(len(means), kept=(kept, 0))
-    w = np.zeros((len(X), len(means)))
-    for h in range(kept.shape[1]):
-        w[np.arange(len(X)), kept[:, h]] += 1 if responsibilities is None else responsibilities[:, h]
-    table_moments(X, means, w if sample_weight is None else sample_weight[:, None] * w, counts, first, second)
-
-
-def table_moments(X: Floats, means: Floats, w: NDArray, counts: NDArray, first: NDArray, second: NDArray) -> None:
-    """Add moments of rows about the means to arrays, in place: counts (C,), first (C, D), and second.
-
-    w (n, C): weight of each row for each mean    second (C, D) or (C, D, D)
-    """
-    rows = np.ascontiguousarray(X, dtype=np.float64)
-    counts += w.sum(axis=0)
-    for c, mean in enumerate(means.astype(np.float64)):
-        own = np.flatnonzero(w[:, c])
-        d, share = rows[own] - mean, w[own, c]
-        first[c] += share @ d
-        second[c] += share @ np.square(d) if second.ndim == 2 else (share[:, None] * d).T @ d
 
 
 def small_units(X: CoreRows, means: Floats) -> Floats | None:
@@ -213,13 +145,6 @@ def along(
     return out
 
 
-def along_twin(X: Floats, centers: Floats, directions: Floats, labels: NDArray, out: NDArray, n_threads: int) -> None:
-    """Write projections (x_n − m_c)·v_c of points X on directions to `out` (n,); c = labels[n], m_c are the centers."""
-    check.ids(len(centers), labels=(labels, 0))
-    differences = X.astype(np.float64) - centers.astype(np.float64)[labels]
-    out[:] = np.einsum("nd,nd->n", differences, directions.astype(np.float64)[labels])
-
-
 def means(
     counts: NDArray[np.float64],
     sums: NDArray[np.float64],
@@ -243,22 +168,6 @@ def means(
     out, squares = np.empty_like(centers), np.empty(C)
     kernels.means(counts, sums, centers, origin, out, squares, resolve_threads(n_threads))
     return out, squares
-
-
-def means_twin(
-    counts: NDArray,
-    sums: NDArray,
-    centers: Floats,
-    origin: NDArray | None,
-    out: Floats,
-    squares: NDArray,
-    n_threads: int,
-) -> None:
-    """Write means sums / counts to `out` (C, D), and squared distances to `origin` to `squares` (C,), in NumPy."""
-    held = counts > 0
-    new = np.where(held[:, None], sums / np.where(held, counts, 1)[:, None], centers)
-    out[:] = new.astype(centers.dtype)
-    squares[:] = np.square(new - (centers if origin is None else origin)).sum(axis=1)
 
 
 def without_negligible(centers: Floats) -> Floats:
@@ -289,9 +198,3 @@ def grouped_order(
         check.ids(n_components, labels=(labels, 0))
         raise
     return order
-
-
-def grouped_order_twin(labels: NDArray, n_components: int, order: NDArray, n_threads: int) -> None:
-    """Sort points by their components `labels` with NumPy's stable sort; write the indices (n,) to `order`."""
-    check.ids(n_components, labels=(labels, 0))
-    order[:] = np.argsort(labels, kind="stable")

@@ -95,34 +95,31 @@ class CsvSource(LinesSource):
     def _parse(self, content: Any, piece: int, names: Sequence[str], kind: Any) -> Any:
         import pyarrow as pa
 
-        header = self._header and piece == 0
         try:
-            return self._read(content, header, self._names or (), names if kind is None else dict.fromkeys(names, kind))
+            return self._read(content, piece, names, kind)
         except pa.ArrowInvalid:
             if kind != pa.float64():
                 raise
-            return typed(self._read(content, header, self._names or (), names), names, kind)
+            return typed(self._read(content, piece, names, None), names, kind)
 
-    def _read(self, content: Any, header: bool, names: Sequence[str], wanted: Any) -> Any:
-        """Parse lines to an Arrow table of the wanted columns.
-
-        content: Arrow buffer of the lines    header: whether the first of them has column names
-        wanted: dictionary from column names to types, or column names to detect the types
-        """
+    def _read(self, content: Any, piece: int, names: Sequence[str], kind: Any) -> Any:
+        """Parse lines as `_parse` does, but refuse true and false among numbers."""
         import pyarrow as pa
         from pyarrow import csv
 
-        types = wanted if isinstance(wanted, dict) else {}
+        all_names, header = self._names or (), self._header and piece == 0
         if IS_BLANK.match(content) or (header and _HAS_NO_ROWS.match(content)):
-            return pa.schema(types or dict.fromkeys(wanted, pa.float64())).empty_table()
+            return pa.schema(dict.fromkeys(names, kind or pa.float64())).empty_table()
+        block_size = max(2**20, CELL_BYTES * (1 + len(all_names)))
         return csv.read_csv(
             pa.BufferReader(content),
-            csv.ReadOptions(
-                column_names=names, skip_rows=int(header), block_size=max(2**20, CELL_BYTES * (1 + len(names)))
-            ),
+            csv.ReadOptions(column_names=all_names, skip_rows=int(header), block_size=block_size),
             self._parsing(),
             csv.ConvertOptions(
-                strings_can_be_null=True, decimal_point=self._decimal, include_columns=list(wanted), column_types=types
+                strings_can_be_null=True,
+                decimal_point=self._decimal,
+                include_columns=list(names),
+                column_types={} if kind is None else dict.fromkeys(names, kind),
             ),
         )
 

@@ -52,7 +52,16 @@ def main(argv: list[str]) -> int:
     print(f"seed {options.seed}: {len(mutants)} of {total} mutants of {len(files)} modules", flush=True)
     runner = Runner(mutants, known, options.budget, options.jobs)
     folders = [str(ROOT / "tests" / name) for name in options.tests or TESTS]
-    arguments = [*folders, *(f"--ignore-glob={pattern}" for pattern in SKIPPED), "-m", "not long", "-s", "-q"]
+    arguments = [
+        *folders,
+        *(f"--ignore-glob={pattern}" for pattern in SKIPPED),
+        "-m",
+        "not long",
+        "--full-products",
+        "pairs",
+        "-s",
+        "-q",
+    ]
     begin = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["PYTEST_DEBUG_TEMPROOT"] = folder

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import settings
 
 from forks import PACKAGE, forks
-from pairwise import left_out
+from pairwise import left_out, left_to_long_runs
 
 ROOT = Path(__file__).parents[1]
 LONG_FOLDERS = ("benchmarks", "reproduction")  # Their tests are long: they run measurements and whole experiments.
@@ -30,8 +30,8 @@ settings.load_profile("cprime")
 
 
 def pytest_addoption(parser):
-    what = "of which tests all cases of three or more parameters are run, and not as many as hold every pair of values"
-    parser.addoption("--full-products", choices=("none", "kernels", "all"), default="none", help=what)
+    what = "of which tests all cases of several parameters are run: of none, of two parameters, of kernels, of all"
+    parser.addoption("--full-products", choices=("none", "pairs", "kernels", "all"), default="none", help=what)
 
 
 def pytest_itemcollected(item):
@@ -39,9 +39,18 @@ def pytest_itemcollected(item):
         item.add_marker(pytest.mark.long)
 
 
-@pytest.hookimpl(trylast=True)
+@pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(config, items):
-    full = {"none": ROOT / "none", "kernels": CONTRACTS, "all": ROOT}[config.getoption("full_products")]
+    """Leave cases of products of parameters to the long runs, or out, unless `--full-products` asks for them.
+
+    Contracts keep all pairs of two parameters: kernels and data types differ in code.
+    """
+    chosen = config.getoption("full_products")
+    if chosen not in ("pairs", "all"):
+        for item in left_to_long_runs([item for item in items if CONTRACTS not in item.path.parents]):
+            item.add_marker(pytest.mark.long)
+    yield  # choose by marks and names
+    full = {"kernels": CONTRACTS, "all": ROOT}.get(chosen, ROOT / "none")
     whole = {path for path in {item.path for item in items} if full in path.parents}
     out = left_out([item for item in items if item.path not in whole])
     config.hook.pytest_deselected(items=list(out))

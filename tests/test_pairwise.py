@@ -1,4 +1,4 @@
-"""The selected cases of a product of parameters contain every pair of values."""
+"""The selected cases of a product of parameters contain every value, or every pair of values."""
 
 from itertools import combinations, product
 
@@ -17,6 +17,14 @@ def test_every_pair_of_values_is_left(sizes):
     chosen = [rows[position] for position in covering(rows)]
     assert pairs(chosen) == pairs(rows)
     assert len(chosen) < len(rows) / 1.9 or 1 in sizes
+
+
+def test_every_value_of_two_parameters_is_left():
+    rows = list(product(range(3), range(5)))
+    chosen = [rows[position] for position in covering(rows, together=1)]
+    assert len(chosen) == 5
+    assert {first for first, _ in chosen} == {0, 1, 2}
+    assert {second for _, second in chosen} == set(range(5))
 
 
 def test_what_no_other_row_has_stays():

@@ -74,7 +74,7 @@ def test_chunks_weights_and_sparse_rows(tmp_path):
     assert threads[0] == threads[1]
 
 
-@pytest.mark.parametrize("n", [900, 15_000])
+@pytest.mark.parametrize("n", [900, pytest.param(15_000, marks=pytest.mark.long)])
 def test_chunks_without_given_centers(n):
     """Data in chunks have no other starts than the fit without bounds, for small and for larger problems."""
     X = groups(n).astype(np.float32)

@@ -252,7 +252,7 @@ def test_starts_that_need_all_rows_at_once_say_so(client):
         k_means(init="k-means++").fit(on_dask(clustered()))
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("weighted", [pytest.param(False, marks=pytest.mark.long), True])
 def test_residuals_are_computed_on_the_workers(weighted, client):
     X, weights = clustered(), random_weights(500) if weighted else None
     estimator = ResidualKMeans(6, 3, init="two-level", random_state=2, n_threads=1)

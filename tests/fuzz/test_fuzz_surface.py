@@ -25,7 +25,12 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("case")
 
 
-@pytest.mark.parametrize("path", FOUND, ids=lambda path: path.stem)
+SLOW = ("costs-of-gaps-beyond-single-precision", "complete-rows-of-a-stiff-mixture")
+
+
+@pytest.mark.parametrize(
+    "path", [pytest.param(path, id=path.stem, marks=[pytest.mark.long] * (path.stem in SLOW)) for path in FOUND]
+)
 def test_cases_that_have_found_something(path, folder):
     assert run(Case.of_json(json.loads(path.read_text())), folder) in ("fitted", "refused")
 

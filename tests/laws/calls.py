@@ -73,7 +73,7 @@ RESULTS |= {"LowerBound", "PartitionLoss", "VariationBounds", "VariationDistance
 LONG = {"XMeans", "XMeans.fit", "GMeans", "GMeans.fit", "KMeans.report", "StudentTMixture", "StudentTMixture.fit"}
 LONG |= {"CategoricalMixture", "CategoricalMixture.fit", "GaussianMixture.update", "coresets.sensitivity"}
 LONG |= {"theory.lower_bound", "theory.variation_bounds", "theory.variation_distance", "selection.sweep"}
-LONG |= {"selection.stability"}
+LONG |= {"selection.stability", "selection.SelectionDisplay.from_estimator", "GaussianMixture.fit_predict"}
 # Arguments that are not tried, by callable: other libraries or other laws check them, or any value is documented.
 UNTRIED = {
     "open_data": {"data"},

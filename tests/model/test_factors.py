@@ -203,7 +203,7 @@ def test_no_factors_are_diag_and_all_are_full(X):
     assert_allclose(none.lower_bounds_, diag.lower_bounds_, rtol=1e-9)
     assert_allclose(none.noise_variances_, diag.covariances_, rtol=1e-8)
     Y = X[:, :4]
-    many = {"reg_covar": 0, "tol": 0, "max_iter": 3000, "random_state": 0}
+    many = {"reg_covar": 0, "tol": 0, "max_iter": 1000, "random_state": 0}
     most = GaussianMixture(1, covariance_type="factors", n_factors=3, **many)
     most.fit(Y)
     assert_allclose(most.score(Y), GaussianMixture(1, random_state=0, reg_covar=0).fit(Y).score(Y), rtol=1e-5)

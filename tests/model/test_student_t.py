@@ -14,8 +14,8 @@ from cprime.em import EM, MixtureSettings
 from cprime.execution.block import Block
 from cprime.kernels import Dense, posterior
 from cprime.model import STUDENT_T
-from cprime.model.degrees_of_freedom import gap, log_normalizer, solved
 from cprime.model.interface import Responsibilities
+from cprime.model.student_t import gap, log_normalizer, solved
 from cprime.search import Full
 
 C, D, N = 4, 3, 300

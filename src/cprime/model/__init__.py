@@ -9,11 +9,11 @@ point, from which log p(c, x) = `log_scale` + `scale` · cost:
 - `own_covariance.py`: diagonal, spherical or full covariances; −2 log p(c, x), eq. 31.
 - `pooled.py`: the tied families for rows with missing values (`Model.with_gaps`); marginal densities.
 - `factors.py`: factor analyzers, and "ppca" with one noise variance per component; the same costs from low-rank
-  matrices (`factor_costs.py`). `factor_gaps.py`: for rows with missing values.
+  matrices (`factor_costs.py`). `factor_steps.py`: moments and M-steps, also for rows with missing values.
 - `linear.py`: base of families whose log-density is linear in a transformed row, by products with natural parameters:
   `poisson.py` for counts, and `categorical.py` for categories, which are read as zeros and ones.
 - `student_t.py`: t distributions with the parameters of diag, spherical or full; moments and M-step use q u in place of
-  q. `student_t_tied.py`: with one Σ for all.
+  q.
 
 A family implements everything that is specific to it: moments of its own type and the M-step (`summarise`, `maximise`,
 `pseudo_moments`), and a pass over the data that its M-steps may need (`prior`); the fitted attributes (`attributes`,
@@ -37,8 +37,14 @@ from cprime.model.own_covariance import Diag, FullCovariance, Spherical
 from cprime.model.poisson import POISSON, Poisson
 from cprime.model.pooled import PooledSpherical
 from cprime.model.scatter import Scatter
-from cprime.model.student_t import STUDENT_T, StudentTDiag, StudentTFull, StudentTSpherical
-from cprime.model.student_t_tied import StudentTTied, StudentTTiedSpherical
+from cprime.model.student_t import (
+    STUDENT_T,
+    StudentTDiag,
+    StudentTFull,
+    StudentTSpherical,
+    StudentTTied,
+    StudentTTiedSpherical,
+)
 from cprime.model.tied import Tied
 from cprime.model.tied_spherical import TiedSpherical
 

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from cprime._utils.threads import by_pieces, plain_products
 from cprime.kernels import FactorAnalysers, Floats, Rows, TabulatedCosts
 from cprime.kernels.arguments import CoreRows
-from cprime.model.factor_gaps import Component, factored
-from cprime.model.factor_steps import explained
+from cprime.model.factor_steps import Component, explained, factored
 from cprime.neighbors import EXACT_LISTS, exact_lists, least_lists, refined_lists
 from cprime.neighbors.components import Components, Ids
 

@@ -25,9 +25,18 @@ from cprime.model.base import Gaussian, log_weights, n_weights, new_weights, reg
 from cprime.model.conditional import Conditional, others
 from cprime.model.covariance import DataScale, are_singular, fewer_factors, of_empty, positive, scaled_along, within
 from cprime.model.factor_costs import FactorCosts, parts
-from cprime.model.factor_gaps import above_one, add_gap_moments, completed, times_root
-from cprime.model.factor_moments import FactorMoments
-from cprime.model.factor_steps import FactorRoots, explained, leading, random_directions, regressed
+from cprime.model.factor_steps import (
+    FactorMoments,
+    FactorRoots,
+    above_one,
+    add_gap_moments,
+    completed,
+    explained,
+    leading,
+    random_directions,
+    regressed,
+    times_root,
+)
 from cprime.model.interface import Expected, Responsibilities, Weights
 from cprime.model.own_covariance import FullCovariance
 

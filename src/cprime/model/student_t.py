@@ -10,6 +10,12 @@ again (EM, not ECM).
 Scatter is divided by Σ q u and not by Σ q. This variant (PX-EM) converges faster, and like EM it never lowers the free
 energy F. It corresponds to a model in which u is α times a Gamma variable, with the best-fitting α (Kent, Tyler & Vardi
 1994; Liu, Rubin & Wu 1998). Components that share one Σ have one α = Σ_c ν_c Σ q u / Σ_c ν_c Σ q, with new ν.
+
+Components that share one matrix Σ are "tied": M-steps pool the scatter of all components, and points are whitened, so
+that costs are computed from squared distances of whitened points and centers.
+
+The equation for ν in the M-step and the terms of the log-density with ν avoid cancellation for large ν; at ν = 10⁹ a t
+distribution is a Gaussian.
 """
 
 from collections.abc import Mapping
@@ -18,25 +24,83 @@ from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammainccinv, gammaincinv, ndtr
+from scipy.special import digamma, gammainccinv, gammaincinv, gammaln, ndtr
 
 from cprime._utils.storable import storable
 from cprime._utils.values import cached, replace
 from cprime.execution.block import Block
 from cprime.execution.statistics import Sums
-from cprime.kernels import Floats, GaussianParameters, Rows, posterior, scaled_responsibilities
+from cprime.kernels import Floats, GaussianParameters, Rows, joined, posterior, scaled_responsibilities
 from cprime.model.base import expect_gaussians, new_weights
-from cprime.model.covariance import scaled_along
-from cprime.model.degrees_of_freedom import LEAST, MOST, gap, log_normalizer, solved
+from cprime.model.covariance import DataScale, pooled, positive, scaled_along, within
 from cprime.model.interface import Expected, Responsibilities, Weights
 from cprime.model.own_covariance import Diag, FullCovariance, OwnCovariance, OwnMoments, Spherical
+from cprime.model.tied import Whitened
+from cprime.neighbors.components import GaussianCosts
 
+# Range to which M-steps clip the degrees of freedom ν; at the upper end a t distribution is a Gaussian.
+LEAST, MOST = 0.1, 1e9
+# For arguments of at least this size, four terms of Stirling's series are exact up to rounding.
+_LARGE = 50.0
+# Maximum number of Newton steps for ν; each reduces the error to about 2 % of its previous value.
+_STEPS = 9
+# Newton steps end once the logarithms of both sides of the equation for ν differ by at most this, hardly more than by
+# rounding.
+_CLOSE = 1e-12
 # First ν if it is estimated; so low that outliers have less weight from the first iteration on.
 _FIRST_DOF = 4.0
 # Range to which ν is clipped when costs are computed; values beyond it would give the same costs.
 _COMPUTED = 1e-30, 1e30
 # From this ν/2 on, the Gamma variable u is drawn from its normal approximation.
 _NORMAL = 1e6
+
+Doubles = NDArray[np.float64]
+
+
+def gap(x: Doubles) -> Doubles:
+    """Return h(x) = log x − ψ(x), of which the equation for ν consists; h falls from ∞ to 0.    ψ: digamma function"""
+    square = 1 / np.square(x)
+    series = (0.5 + (1 / 12 - square * (1 / 120 - square / 252)) / x) / x
+    with np.errstate(invalid="ignore"):
+        return np.where(x < _LARGE, np.log(x) - digamma(np.minimum(x, _LARGE)), series)
+
+
+def solved(target: Doubles) -> Doubles:
+    """Return degrees of freedom ν with log(ν/2) − ψ(ν/2) = target >= 0 (any shape), or the nearest end of [0.1, 10⁹].
+
+    ψ is the digamma function. With x = ν/2 the left side is (3x + 1)/(x (6x + 1)) within 2 % (Minka: Estimating a Gamma
+    distribution, 2002). This approximation gives the first x. Newton steps then solve the logarithm of the equation for
+    log x, with the slope of the approximation. So each step reduces the error to about 2 % of its previous value.
+    """
+    target = np.asarray(target, dtype=np.float64)
+    least, greatest = gap(np.array([MOST, LEAST]) / 2)
+    wanted = np.clip(target, least, greatest)
+    x = (3 - wanted + np.sqrt(np.square(3 - wanted) + 24 * wanted)) / (12 * wanted)
+    for _ in range(_STEPS):
+        off = np.log(gap(x) / wanted)
+        x = x * np.exp(off / (1 + 6 * x / ((6 * x + 1) * (6 * x + 2))))
+        if np.abs(off).max(initial=0.0) <= _CLOSE:
+            break
+    return np.where(target >= greatest, LEAST, np.where(target <= least, MOST, np.clip(2 * x, LEAST, MOST)))
+
+
+def _stirling(x: Doubles) -> Doubles:
+    """Return log Γ(x) − (x − ½) log x + x − ½ log 2π for large x: the error of Stirling's formula, by its series."""
+    square = 1 / np.square(x)
+    return (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680))) / x
+
+
+def log_normalizer(dof: Doubles, n_features: int) -> Doubles:
+    """Return the part of −2 log p(μ) of t distributions that depends on their degrees of freedom ν.
+
+    This part is the difference to a Gaussian with the same Σ and μ in D dimensions:
+    D log(ν/2) − 2 log Γ((ν + D)/2) + 2 log Γ(ν/2). For large ν it tends to 0.
+    """
+    x, a = np.asarray(dof, dtype=np.float64) / 2, n_features / 2
+    far = np.maximum(x, _LARGE)
+    large = 2 * a - 2 * (far + a - 0.5) * np.log1p(a / far) - 2 * (_stirling(far + a) - _stirling(far))
+    return np.where(x < _LARGE, 2 * (a * np.log(x) - gammaln(x + a) + gammaln(x)), large)
+
 
 STUDENT_T: dict[str, Any] = {}  # class of each t family, by the covariance_type of its Gaussian family
 
@@ -234,3 +298,102 @@ class StudentTDiag(StudentT, Diag):
 @dataclass(frozen=True)
 class StudentTSpherical(StudentT, Spherical):
     """t mixture with spherical scale matrices; covariances (C,): σ² of Σ = σ² I [data unit²]."""
+
+
+@dataclass(frozen=True)
+class WhitenedOwn(Whitened, OwnCovariance):
+    """Gaussians with one covariance matrix for all components, whose moments have weights that do not sum to 1 per row.
+
+    Moments are `OwnMoments` whose second moment is one matrix (D, D): the weighted sum over all points of
+    (x − o)(x − o)ᵀ, with the mean o of the centers.
+    """
+
+    full: ClassVar[bool] = True
+    least_variances = None  # not defined for components that share one Σ
+
+    @cached
+    def factors(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Factors of the precisions of whitened points, which are ones (C, D), and log |L⁻¹| (C,), where Σ = L Lᵀ."""
+        log_determinant = float(np.log(np.diagonal(self._inverse)).sum())
+        return np.ones(self.centers.shape), np.full(self.n_components, log_determinant)
+
+    @cached
+    def gaussians(self) -> GaussianParameters:
+        """Parameters of the densities of whitened points, for kernels."""
+        centers = self.embedded_centers
+        offsets = within(self._offsets - self._offsets.min(), centers.dtype)
+        return GaussianParameters(centers, np.ones_like(centers), offsets)
+
+    def components(self) -> GaussianCosts:
+        return GaussianCosts(self.gaussians, np.ones(self.centers.shape))
+
+    def summarise(self, block: Block, shares: Responsibilities) -> OwnMoments:
+        q = shares.responsibilities
+        counts, sums = block.X.accumulate(shares.ids, q, block.sample_weight, n_components=self.n_components)
+        weights = np.ones(len(block)) if q is None else q.sum(axis=1)
+        if block.sample_weight is not None:
+            weights *= block.sample_weight
+        return OwnMoments(counts, sums, self._scatter(block, weights))
+
+    def _scatter(self, block: Block, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return Σ_n weights_n (x_n − o)(x_n − o)ᵀ (D, D) over the rows of a block, with the mean o of all centers."""
+        origin = self._origin[np.newaxis].astype(self.centers.dtype)
+        every = np.zeros((len(block), 1), dtype=np.int32)
+        scatter: NDArray[np.float64] = block.X.moments(origin, every, None, weights, full=True)[2][0]
+        return scatter
+
+    def _second_about(self, means: NDArray[np.float64], moments: OwnMoments, total: float) -> NDArray[np.float64]:
+        return self._within(moments.counts, means, moments.second, self._origin) / total
+
+    def hold_centers(self, moments: OwnMoments, prior: None = None) -> tuple[OwnMoments, None]:
+        second = self._scatter_held(moments, moments.second, self._origin)
+        return replace(super().hold_centers(moments)[0], second=second), None
+
+    def pseudo_moments(self, shares: NDArray[np.float64]) -> tuple[OwnMoments, None]:
+        sums = shares[:, np.newaxis] * self.centers.astype(np.float64)
+        return OwnMoments(shares, sums, self._scatter_about(self._origin, shares)), None
+
+
+@storable("model.StudentTTied")
+@dataclass(frozen=True)
+class StudentTTied(StudentT, WhitenedOwn):  # type: ignore[misc]  # moments are those of t mixtures
+    """t mixture with one full scale matrix; covariances (D, D): Σ [data unit²]."""
+
+    covariance_type: ClassVar[str] = "tied"
+
+    def expect_all(self, block: Block) -> Expected:
+        """Return the result of an exact E-step of a block; rows are whitened in pieces, to limit memory."""
+        pieces = self._whitened_pieces(block)
+        found = joined(points.respond(self.gaussians, weights) for points, weights in pieces)
+        sums = found.first @ self._lower.T + found.counts[:, np.newaxis] * self.centers
+        weighted = OwnMoments(found.counts, sums, self._scatter(block, found.row_weights))
+        return expect_gaussians(block, found, StudentTMoments(found.shares, weighted, found.logs), self.error_of)
+
+
+@storable("model.StudentTTiedSpherical")
+@dataclass(frozen=True)
+class StudentTTiedSpherical(StudentT, Spherical):
+    """t mixture with one spherical scale matrix; covariances: σ² of Σ = σ² I [data unit²], an array without axes."""
+
+    covariance_type: ClassVar[str] = "tied_spherical"
+    axes: ClassVar[str] = ""
+    least_variances = None  # not defined for components that share one Σ
+    n_singular = 0
+
+    @property
+    def spread(self) -> NDArray[np.float64]:
+        return np.full(self.centers.shape, float(self.covariances))
+
+    def _covariances_along(self, before: Self, share: float) -> NDArray[np.float64]:
+        along = scaled_along(np.atleast_1d(self.covariances), np.atleast_1d(before.covariances), share)
+        return positive(along, self.centers.dtype)[0]
+
+    def _shaped(
+        self, shares: NDArray[np.float64], second: NDArray[np.float64], scale: DataScale
+    ) -> NDArray[np.float64]:
+        variance = np.maximum(pooled(shares, second), 0).mean(keepdims=True) + self.reg_covar
+        return np.asarray(positive(variance, self.centers.dtype, scale.pool(shares).average_columns())[0])
+
+    def attributes(self) -> dict[str, Any]:
+        found = super().attributes()
+        return {name: value if name == "dof_" else float(value) for name, value in found.items()}

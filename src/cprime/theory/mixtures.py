@@ -21,7 +21,7 @@ from cprime.estimators import GaussianMixture, KMeans, StudentTMixture
 from cprime.estimators.fitted import model_of
 from cprime.estimators.opening import preparation_of
 from cprime.model.covariance import inverses
-from cprime.model.degrees_of_freedom import log_normalizer
+from cprime.model.student_t import log_normalizer
 from cprime.sources import array_of
 from cprime.sources.checked import checked
 

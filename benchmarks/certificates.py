@@ -29,7 +29,7 @@ def main() -> None:
     for name in options.data:
         rows = np.random.default_rng(0).permutation(load(name).X)[: ROWS_PER_CLUSTER * options.clusters]
         fit = cprime.KMeans(
-            options.clusters, search=Graph(options.n_neighbors), max_iter=N_ITERATIONS, final_assignment="found"
+            options.clusters, search=Graph(options.n_neighbors, final_assignment="found"), max_iter=N_ITERATIONS
         )
         found = np.array([measured(fit.set_params(random_state=seed), rows) for seed in range(options.seeds)])
         n_held = int(((found[:, 2] <= found[:, 0]) & (found[:, 0] <= found[:, 3])).sum())

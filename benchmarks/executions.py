@@ -21,6 +21,7 @@ from benchmarks.data import random_start
 from benchmarks.quality import inertia
 from benchmarks.records import Record
 from cprime import KMeans, __version__, open_data
+from cprime.search import Graph
 
 WHOLE = "memory, one chunk"
 CHUNKS = 8  # in every execution but the first
@@ -120,5 +121,5 @@ def repeat(
 def _fitted(data: Any, start: NDArray, iterations: int, n_threads: int) -> KMeans:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        options = {"certificate": 0, "max_iter": iterations, "tol": 0.0, "n_threads": n_threads, "random_state": 0}
-        return KMeans(len(start), search="graph", init=start, **options).fit(data)
+        options = {"max_iter": iterations, "tol": 0.0, "n_threads": n_threads, "random_state": 0}
+        return KMeans(len(start), search=Graph(certificate=0), init=start, **options).fit(data)

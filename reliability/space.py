@@ -193,6 +193,8 @@ def _search(draw: Draw, params: dict[str, Any], bounded: bool) -> None:
             options["n_neighbors"] = draw.integer(2, 12)
         if rarely(draw, 50):
             options["regroup"] = draw.choice((True, False))
+        if rarely(draw, 30):
+            options["certificate"] = draw.choice((0, 1, 7))
         params["search"] = {"Graph": options}
     elif search == "Papers":
         options = {
@@ -200,14 +202,11 @@ def _search(draw: Draw, params: dict[str, Any], bounded: bool) -> None:
             "n_neighbors": draw.integer(2, 8),
             "n_explore": draw.integer(0, 2),
             "start": draw.choice(("two-level", "random")),
+            "certificate": draw.choice((0, 7, 1000)),
         }
         params["search"] = {"Papers": options}
     else:
         params["search"] = search
-        if search in ("graph", "exact", "estimated") and rarely(draw, 40):
-            params["n_neighbors"] = draw.integer(2, 12)
-    if rarely(draw, 30):
-        params["certificate"] = draw.choice((0, 1, 7))
 
 
 def _start(draw: Draw, name: str, params: dict[str, Any], choices: tuple[str, ...]) -> None:

@@ -204,8 +204,6 @@ def _estimator(setting: Setting, first: NDArray, random_state: int, n_threads: i
         "search": _search(setting),
         "max_iter": MAX_ITER[setting.data],
         "tol": _LEAST_RISE if setting.soft else 0.0,
-        "certificate": 0,
-        "final_assignment": "found",
         "n_threads": n_threads,
         "random_state": random_state,
     }
@@ -225,6 +223,8 @@ def _search(setting: Setting) -> Full | Papers:
         n_explore=setting.n_explore,
         start="random",
         n_warmup=setting.n_warmup,
+        certificate=0,
+        final_assignment="found",
     )
 
 

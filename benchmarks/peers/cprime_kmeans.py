@@ -5,11 +5,11 @@ from typing import Any
 from benchmarks.peers.base import GIVEN, Fitted, Peer, Settings, Task
 
 
-def fit(task: Task, **settings: Any) -> Fitted:
+def fit(task: Task, search: str = "auto", n_neighbors: int | None = None, **settings: Any) -> Fitted:
     """Fit from the library's own two-level initialization, which is timed too; return centers without labels."""
     from cprime import KMeans
 
-    given: Settings = {"random_state": task.seed, "n_threads": task.n_threads, "final_assignment": "found"}
+    given: Settings = {"random_state": task.seed, "n_threads": task.n_threads, "search": search_of(search, n_neighbors)}
     model = KMeans(task.n_clusters, **given, **settings).fit(task.X)
     extra = {
         "evaluations": float(model.history_["n_distances"].sum()) / len(task.X),
@@ -23,14 +23,20 @@ def fit(task: Task, **settings: Any) -> Fitted:
     return Fitted(model.cluster_centers_, model.n_iter_, model.inertia_, extra=extra)
 
 
+def search_of(name: str, n_neighbors: int | None) -> Any:
+    """Return a search with lists of this length, or of its default length, without a final pass over all centers."""
+    from cprime.estimators.validation import as_search
+
+    given = {} if n_neighbors is None else {"n_neighbors": n_neighbors}
+    return as_search(name).with_params(final_assignment="found", **given)
+
+
 def lloyd(task: Task, **settings: Any) -> Fitted:
     return fit(task, init=task.start, search="full", **settings)
 
 
-def graph(task: Task, n_neighbors: int | None = None, jumps: bool | str = "auto", **settings: Any) -> Fitted:
-    from cprime.search import Graph
-
-    return fit(task, init=task.start, search=Graph(n_neighbors), jumps=jumps, **settings)
+def graph(task: Task, **settings: Any) -> Fitted:
+    return fit(task, init=task.start, search="graph", **settings)
 
 
 def _steps(n: int) -> Settings:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.peers.base import GIVEN, OWN, Fitted, Peer, Settings, Task, precisions
+from benchmarks.peers.cprime_kmeans import search_of
 
 _LIBRARY: Settings = {
     "family": "cprime",
@@ -32,7 +33,7 @@ def general(task: Task, covariance_type: str, **settings: Any) -> Fitted:
 
 def default(task: Task, **settings: Any) -> Fitted:
     """Fit with default settings and the library's own initialization."""
-    model = _fitted(task, settings, given_start=False)
+    model = _fitted(task, {**settings}, given_start=False)
     return _result(model, _covariances(model))
 
 
@@ -49,8 +50,8 @@ def _fitted(task: Task, settings: Settings, given_start: bool = True) -> Any:
 
     given: Settings = {"means_init": task.start} if given_start else {}
     given |= {"random_state": task.seed, "n_threads": task.n_threads}
-    given |= {"final_assignment": "found"}  # only parameters are compared
-    return GaussianMixture(task.n_clusters, **given, **settings).fit(task.X)
+    search = search_of(settings.pop("search", "auto"), settings.pop("n_neighbors", None))
+    return GaussianMixture(task.n_clusters, search=search, **given, **settings).fit(task.X)
 
 
 def _result(model: Any, covariances: Any) -> Fitted:

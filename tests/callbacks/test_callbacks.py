@@ -81,9 +81,7 @@ def test_true_ends_the_fit_as_max_iter_would(make, X):
 def test_who_stops_amid_exchanges_has_the_labels_of_the_nearest_centers(search):
     X = np.random.default_rng(0).standard_normal((3000, 4))
     for stop in (1, 3, 5):
-        fitted = KMeans(
-            60, search=search, n_neighbors="auto", random_state=0, callbacks=lambda row, n=stop: row["iteration"] == n
-        ).fit(X)
+        fitted = KMeans(60, search=search, random_state=0, callbacks=lambda row, n=stop: row["iteration"] == n).fit(X)
         assert fitted.n_iter_ == stop
         assert np.mean(fitted.labels_ == fitted.predict(X)) > 0.98
 

@@ -19,7 +19,7 @@ FITS = {
 
 
 def maker(name):
-    return lambda checkpoint=None: FITS[name](random_state=3, n_threads=1, certificate=50, checkpoint=checkpoint)
+    return lambda checkpoint=None: FITS[name](random_state=3, n_threads=1, checkpoint=checkpoint)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

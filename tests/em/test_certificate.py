@@ -118,7 +118,7 @@ def test_points_on_their_centers_have_no_excess():
 
 def test_the_interval_of_an_agreement_is_wilson_s():
     noise = np.random.default_rng(0).standard_normal((3000, 8))
-    found = KMeans(60, search=Graph(4), certificate=500, random_state=0).fit(noise).certificate_
+    found = KMeans(60, search=Graph(4, certificate=500), random_state=0).fit(noise).certificate_
     p = found["agreement"]
     ends = np.sort(np.roots([1 + Z**2 / 500, -(2 * p + Z**2 / 500), p**2]))
     np.testing.assert_allclose(found["agreement_interval"], ends, atol=1e-8)
@@ -128,7 +128,7 @@ GENERATED = clustered(2000, 5, seed=3, n_clusters=90)
 COUNTS = np.random.default_rng(4).poisson(np.exp(GENERATED[:, :3] / np.abs(GENERATED).max()))
 HOLES = np.where(np.random.default_rng(5).random(GENERATED.shape) < 0.15, np.nan, GENERATED)
 WEIGHTS = np.random.default_rng(6).exponential(size=len(GENERATED))
-PARTIAL = {"search": Graph(3), "max_iter": 3, "final_assignment": "found", "certificate": 300}
+PARTIAL = {"search": Graph(3, final_assignment="found", certificate=300), "max_iter": 3}
 COVERED = {
     "k-means": (KMeans(90, **PARTIAL), GENERATED, None),
     "k-means, weights": (KMeans(90, **PARTIAL), GENERATED, WEIGHTS),
@@ -188,7 +188,7 @@ def patches():
 @pytest.mark.parametrize("read", [patches, lambda: load_digits().data], ids=["patches", "digits"])
 def test_intervals_of_certificates_hold_for_real_data(read):
     X = read()
-    estimator = KMeans(len(X) // 50, search=Graph(4), max_iter=4, final_assignment="found")
+    estimator = KMeans(len(X) // 50, search=Graph(4, final_assignment="found"), max_iter=4)
     held = [holds(estimator, X, None, seed) for seed in range(200)]
     assert sum(held) >= enough(200)
 
@@ -198,7 +198,7 @@ def test_a_loss_that_an_exact_final_pass_shows_has_no_error():
     make = GaussianMixture(60, covariance_type="diag", n_active=2, **PARTIAL, random_state=0)
     found = make.fit(GENERATED, sample_weight=weights)
     lost = found.bounds(GENERATED, sample_weight=weights).free_energy - found.lower_bound_
-    exact = make.set_params(final_assignment="exact").fit(GENERATED, sample_weight=weights).certificate_
+    exact = make.set_params(search__final_assignment="exact").fit(GENERATED, sample_weight=weights).certificate_
     assert exact["shortfall"] == pytest.approx(lost, abs=1e-9)
     assert exact["shortfall_interval"] == [exact["shortfall"]] * 2
 

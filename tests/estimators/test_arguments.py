@@ -25,8 +25,6 @@ COMMON = [
     ("tol", np.nan, ValueError, ["tol", "nan"]),
     ("tol", np.inf, ValueError, ["tol", "finite", "inf"]),
     ("search", "fast", ValueError, ["search", "'fast'", "'full'", "'auto'"]),
-    ("n_neighbors", 0, ValueError, ["n_neighbors", "0", ">= 2"]),
-    ("n_neighbors", "few", ValueError, ["n_neighbors", "'few'", "'auto'"]),
     ("n_threads", 0, ValueError, ["n_threads", "None", ">= 1", "0"]),
     ("n_threads", 2.0, ValueError, ["n_threads", "None", ">= 1", "2.0"]),
     ("n_threads", True, ValueError, ["n_threads", "None", ">= 1", "True"]),

@@ -11,6 +11,7 @@ import pytest
 from estimator_data import DTYPES
 
 from cprime import GaussianMixture, KMeans
+from cprime.search import Graph, Papers
 from fits import clustered, outcome
 
 CALLERS = 4
@@ -20,9 +21,9 @@ C = 24
 FITS = {
     "full": lambda **options: KMeans(C, search="full", **options),
     "bounded": lambda **options: KMeans(C, search="bounded", **options),
-    "exact lists": lambda **options: KMeans(C, search="exact", n_neighbors=5, **options),
-    "estimated lists": lambda **options: KMeans(C, search="estimated", n_neighbors=5, **options),
-    "graph": lambda **options: KMeans(C, search="graph", n_neighbors=5, **options),
+    "exact lists": lambda **options: KMeans(C, search=Papers("exact", n_neighbors=5), **options),
+    "estimated lists": lambda **options: KMeans(C, search=Papers("estimated", n_neighbors=5), **options),
+    "graph": lambda **options: KMeans(C, search=Graph(5), **options),
     "mixture, graph": lambda **options: _mixture("tied_spherical", n_active=3, search="graph", **options),
     "mixture, estimated": lambda **options: _mixture("diag", n_active=3, search="estimated", **options),
     "mixture, exact": lambda **options: _mixture("tied_spherical", n_active=None, **options),

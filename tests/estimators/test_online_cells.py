@@ -142,7 +142,7 @@ def test_a_batch_that_fails_leaves_the_model_and_its_structure(monkeypatch):
 
 def test_a_fit_forgets_the_structure_and_batches_go_on_from_it():
     km = online(3)
-    km.set_params(tol=0.1, certificate=0).fit(batch(7))
+    km.set_params(tol=0.1).fit(batch(7))
     assert not hasattr(km, "structure_")
     assert km.partial_fit(batch(8)).final_assignment_ == "found"
 

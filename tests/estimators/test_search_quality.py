@@ -7,7 +7,7 @@ import pytest
 
 from cprime import GaussianMixture, KMeans, SearchQualityWarning, SoftKMeans
 from cprime.estimators import quality
-from cprime.search import Graph, Papers
+from cprime.search import Auto, Full, Graph, Papers
 
 pytestmark = pytest.mark.filterwarnings("ignore:The fit did not converge")
 
@@ -35,9 +35,10 @@ any_quality = pytest.mark.filterwarnings("ignore::cprime.SearchQualityWarning")
 @pytest.mark.parametrize("search", SHORT.values(), ids=SHORT.keys())
 def test_an_exact_final_assignment_is_that_of_predict(make, search):
     weights = np.random.default_rng(1).exponential(size=3000)
-    given = {"search": search, "random_state": 0}
-    found = make(final_assignment="found", **given).fit(NOISE, sample_weight=weights)
-    exact = make(final_assignment="exact", **given).fit(NOISE, sample_weight=weights)
+    found, exact = (
+        make(search=search.with_params(final_assignment=final), random_state=0).fit(NOISE, sample_weight=weights)
+        for final in ("found", "exact")
+    )
     assert (found.final_assignment_, exact.final_assignment_) == ("found", "exact")
     name = "relative_excess" if "relative_excess" in found.certificate_ else "shortfall"
     low, high = found.certificate_[f"{name}_interval"]
@@ -63,11 +64,11 @@ def test_it_is_exact_by_itself_where_that_is_cheap():
     assert KMeans(60).partial_fit(NOISE).final_assignment_ == "exact"
 
 
-@pytest.mark.parametrize("make", [KMeans, GaussianMixture, SoftKMeans])
-def test_a_final_assignment_that_there_is_not(make):
+@pytest.mark.parametrize("make", [Auto, Full, Graph, Papers])
+def test_an_unknown_final_assignment_is_refused(make):
     message = r"final_assignment must be one of \['auto', 'exact', 'found'\], got 'fast'"
     with pytest.raises(ValueError, match=message):
-        make(2, final_assignment="fast").fit(NOISE)
+        make(final_assignment="fast")
 
 
 @pytest.mark.parametrize(
@@ -109,7 +110,7 @@ def test_the_repr_of_a_fitted_estimator_says_what_its_search_has_found():
     first, second = repr(km.fit(NOISE)).splitlines()
     assert first == "KMeans(n_clusters=60, random_state=0, search='graph')"
     assert second == f"# {quality.certificate_text(km.certificate_)}; labels_ are exact"
-    found = KMeans(60, search="graph", final_assignment="found", random_state=0).fit(NOISE)
+    found = KMeans(60, search=Graph(final_assignment="found"), random_state=0).fit(NOISE)
     assert repr(found).endswith("; labels_ are as found, predict() is exact")
     assert "#" not in repr(KMeans(5).fit(NOISE))
     gm = GaussianMixture(20, covariance_type="diag").fit(NOISE)

@@ -19,6 +19,7 @@ from cprime import (
 )
 from cprime.estimators.memory import PlannedRows, needed
 from cprime.kernels import Dense, NarrowRows
+from cprime.search import Graph
 from narrow import TYPES, numbers, recorded
 
 pytestmark = [
@@ -39,7 +40,7 @@ FITS = {
     "mixture, all of tied": GaussianMixture(4, covariance_type="tied", random_state=0, max_iter=3),
     "factor analysers": GaussianMixture(3, covariance_type="factors", n_factors=2, random_state=0, max_iter=3),
     "mixture, graph": GaussianMixture(
-        30, n_active=3, covariance_type="full", search="graph", random_state=0, max_iter=3, n_neighbors=5
+        30, n_active=3, covariance_type="full", search=Graph(5), random_state=0, max_iter=3
     ),
     "t mixture": StudentTMixture(3, covariance_type="diag", random_state=0, max_iter=3),
     "fuzzy": FuzzyKMeans(4, random_state=0, max_iter=5, tol=0),
@@ -184,6 +185,7 @@ PROGRAM = """
 import json, threading, time, sys
 import numpy as np
 from cprime import KMeans, open_data
+from cprime.search import Graph
 
 N, D, C = 120_000, 256, 300
 rng = np.random.default_rng(0)

@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 
 from cprime import GaussianMixture, KMeans, SoftKMeans, StudentTMixture
+from cprime.search import Auto, Graph
 
 X = np.random.default_rng(0).normal(size=(200, 3))
 UNUSED = {
     "lists of a full search": (
-        KMeans(4, n_neighbors=3),
+        KMeans(4, search=Auto(n_neighbors=3)),
         r"n_neighbors=3 .*the search is Full\(\), which",
     ),
-    "lists of one cluster": (KMeans(1, n_neighbors=3), "n_neighbors=3 .*there is one component"),
+    "lists of one cluster": (KMeans(1, search=Graph(3)), "n_neighbors=3 .*there is one component"),
     "runs from a given start": (KMeans(3, init=X[:3], n_init=4), "n_init=4 .*the start is given, so there is one run"),
     "jumps of one cluster": (KMeans(1, jumps=True), "jumps=True .*there is one cluster"),
     "runs from given means": (GaussianMixture(3, means_init=X[:3], n_init=4), "n_init=4 .*so there is one run"),
@@ -29,7 +30,7 @@ UNUSED = {
     ),
 }
 USED = [
-    KMeans(4, n_neighbors=3, search="graph", jumps=True, n_init=2),
+    KMeans(4, search=Graph(3), jumps=True, n_init=2),
     KMeans(4, search="full", jumps=True),
     GaussianMixture(2, covariance_type="factors", n_factors=1, init_params="random", n_init=2),
     StudentTMixture(2, shared_dof=True),

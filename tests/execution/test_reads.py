@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from cprime import GaussianMixture, KMeans, open_data
+from cprime.estimators.validation import as_search
 from cprime.search import Graph, Papers
 
 N, CHUNK = 6000, 500
@@ -39,7 +40,8 @@ def source(tmp_path):
 def test_a_fit_reads_its_data_as_often_as_it_has_to(source, estimator, more, init):
     data, read = source
     name = "init" if isinstance(estimator, KMeans) else "init_params"
-    estimator.set_params(random_state=0, certificate=0, final_assignment="found", **{name: init}).fit(data)
+    search = as_search(estimator.search).with_params(certificate=0, final_assignment="found")
+    estimator.set_params(random_state=0, search=search, **{name: init}).fit(data)
     assert read.min() == read.max()  # every read covers all rows
     assert estimator.n_iter_ == 4
     start = 2 if init == "two-level" else 1

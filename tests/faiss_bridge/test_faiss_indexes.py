@@ -11,6 +11,7 @@ pytest.importorskip("faiss", reason="faiss is not installed")
 import faiss as original
 
 from cprime import faiss, open_data
+from cprime.search import Graph
 
 D, C, N = 16, 40, 4000
 TYPES = [
@@ -119,7 +120,7 @@ def test_the_index_says_how_and_arguments_take_precedence(x):
     index = index_of(f"IVF{C},Flat")
     index.cp.niter, index.cp.seed = 2, 7
     assert (faiss.train_ivf(index, x).n_iter_, index.cp.seed) == (2, 7)
-    estimator = faiss.train_ivf(index, x, max_iter=3, search="graph", random_state=1, n_neighbors=25)
+    estimator = faiss.train_ivf(index, x, max_iter=3, search=Graph(25), random_state=1)
     assert (estimator.n_iter_, estimator.random_state, estimator.neighbors_.shape) == (3, 1, (C, 25))
     assert estimator.certificate_["n_points"] == 1000
     assert index.quantizer.ntotal == C

@@ -11,6 +11,7 @@ import faiss as original
 
 from cprime import faiss, open_data
 from cprime.datasets import clusters
+from cprime.search import Graph
 
 D, K = 8, 20
 NOT_SPARSE = {"min_points_per_centroid": 1}
@@ -149,7 +150,7 @@ def test_files_and_sources_give_what_the_array_gives(x, tmp_path):
 
 def test_arguments_of_ours_go_through(x):
     told = []
-    kmeans, _ = trained(x, search="graph", n_neighbors=9, n_threads=1, callbacks=lambda row: told.append(row))
+    kmeans, _ = trained(x, search=Graph(9), n_threads=1, callbacks=lambda row: told.append(row))
     assert kmeans.estimator.certificate_["n_points"] == 1000
     assert kmeans.estimator.neighbors_.shape == (K, 9)
     assert len(told) == len(kmeans.obj)

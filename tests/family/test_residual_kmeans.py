@@ -34,8 +34,6 @@ def test_a_level_is_the_k_means_of_the_residuals(case):
         km = KMeans(
             estimator.n_clusters,
             tol=1e-3,
-            certificate=0,
-            final_assignment="exact",
             random_state=int(seeds.randint(2**31)),
         ).fit(left)
         np.testing.assert_array_equal(fit.codebooks_[level], km.cluster_centers_)

@@ -5,6 +5,7 @@ import pytest
 from family_data import DTYPES, EQUAL, TOLERANCE, miyamoto
 
 from cprime import GaussianMixture, KMeans, SoftKMeans
+from cprime.estimators.validation import as_search
 from fits import clustered, squared_distances
 
 NOT_CONVERGED = pytest.mark.filterwarnings("ignore:The fit did not converge")
@@ -123,7 +124,7 @@ def test_partial_searches_raise_the_same_bound(search):
     X = clustered(2000, 3, n_clusters=40, spread=8.0)
     common = {"stiffness": 0.5, "n_active": 3, "tol": 0, "max_iter": 30, "random_state": 0}
     full = SoftKMeans(40, init=X[:40], search="full", **common).fit(X)
-    fit = SoftKMeans(40, init=X[:40], search=search, n_neighbors=8, **common).fit(X)
+    fit = SoftKMeans(40, init=X[:40], search=as_search(search).with_params(n_neighbors=8), **common).fit(X)
     bounds = np.array([*fit.lower_bounds_, fit.lower_bound_])
     assert (np.diff(bounds) >= -1e-12).all()
     assert fit.variance_ == full.variance_ == 1.0

@@ -11,7 +11,7 @@ import cprime
 MOMENTS = 12
 SIZE = {"n_init": 2, "n_threads": 1, "random_state": 0}
 MAKERS = {
-    "KMeans": lambda: cprime.KMeans(4, search="graph", n_neighbors=3, tol=0, max_iter=4, **SIZE),
+    "KMeans": lambda: cprime.KMeans(4, search=cprime.search.Graph(3), tol=0, max_iter=4, **SIZE),
     "SoftKMeans": lambda: cprime.SoftKMeans(4, tol=1.0, **SIZE),
     "GaussianMixture": lambda: cprime.GaussianMixture(2, tol=1.0, **SIZE),
     "KMeans1D": lambda: cprime.KMeans1D(3),

@@ -214,7 +214,7 @@ def estimator_of(each: Configuration, **changes: Any) -> Any:
     C = SIZES[each.size][2]
     some = {"one": 1, "some": 2 if each.size == "few" else 3, "all": None}
     given: dict[str, Any] = {"n_threads": 1, "random_state": 0, "max_iter": 4, "tol": 1e-12}
-    given |= {"certificate": 100} | ({"missing": "marginal"} if each.rows == "missing" else {})
+    given |= {"missing": "marginal"} if each.rows == "missing" else {}
     given |= {"search": SEARCHES[each.search]} if each.search else {}
     given |= {"assignment": each.assignment} if each.assignment else {}
     given |= {"n_active": some[each.active]} if each.active else {}

@@ -132,8 +132,7 @@ class Recorder:
 PARTIAL, FEW_ACTIVE = {"search": Graph(3)}, {"n_active": 2}
 RANDOM = {"init": "random", "jumps": False}
 # Options that have no effect in a way to fit, because it makes one step, takes fitted models, or sets them itself.
-OF_FITS = {"search", "n_neighbors", "n_init", "max_iter", "tol", "momentum", "certificate", "final_assignment"}
-OF_FITS |= {"callbacks"}
+OF_FITS = {"search", "n_init", "max_iter", "tol", "momentum", "callbacks"}
 UNUSED = {
     "partial_fit": OF_FITS,
     "combine": OF_FITS,
@@ -141,12 +140,9 @@ UNUSED = {
 }
 COMMON = {
     "search": Option(always(Graph(3))),
-    "n_neighbors": Option(always(2), given={"search": "graph"}),
     "max_iter": Option(always(1)),
     "tol": Option(always(9.0), given={"max_iter": 40}),
     "learning_decay": Option(always(0.6), only=("partial_fit",)),
-    "certificate": Option(always(0), given=PARTIAL | {"final_assignment": "found"}),
-    "final_assignment": Option(always("found"), given=PARTIAL),
     "random_state": Option(always(7)),
     "callbacks": Option(lambda X, C: [Recorder()], lambda fit, value: Recorder.seen > 0),
 }

@@ -42,7 +42,7 @@ def is_determined(each: Configuration) -> bool:
 def test_a_weight_is_a_repetition(each):
     X, weights = points_of(each)
     times = weights.astype(int)
-    start = start_of(each, X, weights) | {"certificate": 0, "max_iter": 3}
+    start = start_of(each, X, weights) | {"max_iter": 3}
     if isinstance(SEARCHES.get(each.search), Papers):
         start["search"] = replace(SEARCHES[each.search], n_explore=0)
     weighted = estimator_of(each, **start).fit(executed(each, X), sample_weight=weights)

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from cprime import GaussianMixture
-from cprime.search import Graph, Papers
+from cprime.estimators.validation import as_search
 
 FAMILIES = ("tied_spherical", "spherical", "diag", "tied", "full")
 OF_SKLEARN = ("spherical", "diag", "tied", "full")
@@ -46,11 +46,13 @@ def start_of(X, C, family, seed=0, weights="free"):
 
 def mixture(C, family, weights="free", **changes):
     """Return an unfitted mixture for one thread; keyword arguments replace the defaults of these tests."""
-    given = {"n_threads": 1, "random_state": 0, "tol": 0, "certificate": 0, "final_assignment": "found"} | changes
-    if "n_explore" in given:  # the graph search takes no n_explore
-        options = {"n_neighbors": given.pop("n_neighbors"), "n_explore": given.pop("n_explore")}
-        search = given["search"]
-        given["search"] = Graph(options["n_neighbors"]) if search == "graph" else Papers(search, **options)
+    given = {"n_threads": 1, "random_state": 0, "tol": 0, "search": "auto"} | changes
+    names = ("n_neighbors", "n_explore", "certificate")
+    options = {"certificate": 0, "final_assignment": "found"} | {
+        name: given.pop(name) for name in names if name in given
+    }
+    search = as_search(given["search"])
+    given["search"] = search.with_params(**{k: v for k, v in options.items() if k in search.get_params()})
     return GaussianMixture(C, covariance_type=family, weights=weights, **given)
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from cprime import GaussianMixture
+from cprime.search import Graph
 
 FAMILIES = ("full", "tied", "diag", "spherical", "tied_spherical", "factors", "ppca")
 
@@ -59,6 +60,6 @@ def test_tied_covariance_far_from_the_origin():
 
 def test_certificate_of_a_hard_assignment_is_of_its_own_bound():
     X = np.random.default_rng(0).standard_normal((3000, 2))
-    gm = GaussianMixture(30, assignment="hard", n_active=3, search="graph", certificate=3000, random_state=0).fit(X)
+    gm = GaussianMixture(30, assignment="hard", n_active=3, search=Graph(certificate=3000), random_state=0).fit(X)
     gap = gm.bounds(X).free_energy - gm.lower_bound_
     assert gm.certificate_["shortfall"] == pytest.approx(gap, abs=1e-9)

@@ -168,7 +168,7 @@ def test_a_fit_takes_little_more_than_its_parameters(monkeypatch):
     monkeypatch.setattr("cprime.model.factor_costs._DIRECTIONS", 2**12)
     X = np.random.default_rng(0).standard_normal((600, D)).astype(np.float32)
     gm = GaussianMixture(C, covariance_type="factors", n_factors=H, n_active=2, search=Graph(4), momentum=True)
-    gm.set_params(max_iter=3, tol=0, certificate=0, init_params=X[:C], random_state=0, n_threads=1)
+    gm.set_params(max_iter=3, tol=0, init_params=X[:C], random_state=0, n_threads=1)
     tracemalloc.start()
     try:
         before = tracemalloc.get_traced_memory()[0]

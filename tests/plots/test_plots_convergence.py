@@ -86,7 +86,7 @@ def test_the_trace_of_a_weighted_fit_knows_the_weights(X, rng):
 
 
 def test_a_trace_of_a_partial_search_begins_after_the_first_iteration(X):
-    km = KMeans(20, search="exact", n_neighbors=4, random_state=0).fit(X)
+    km = KMeans(20, search=Papers(n_neighbors=4), random_state=0).fit(X)
     display = ConvergenceDisplay.from_estimator(km, X, trace=True)
     np.testing.assert_array_equal(display.iterations, range(1, km.n_iter_ + 1))
     assert display.error[-1] == pytest.approx(-km.score(X))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from cprime import GaussianMixture, KMeans
+from cprime.search import Papers
 
 
 def forget_plots(monkeypatch):
@@ -34,7 +35,7 @@ def made(rng):
     from cprime import plots
 
     X = rng.standard_normal((60, 2))
-    km = KMeans(4, search="exact", n_neighbors=3, random_state=0).fit(X)
+    km = KMeans(4, search=Papers(n_neighbors=3), random_state=0).fit(X)
     gm = GaussianMixture(2, n_active=1, random_state=0, max_iter=500).fit(X)
     parts = {"a": 1.0, "b": -2.0}
     return {

@@ -180,7 +180,7 @@ def test_steps_of_a_mixture_are_those_of_EM():
 
 
 def test_steps_of_a_partial_search_look_at_all(X):
-    km = KMeans(10, search="exact", n_neighbors=3, init=X[:10]).fit(X)
+    km = KMeans(10, search=Papers(n_neighbors=3), init=X[:10]).fit(X)
     twin = KMeans(10, init=X[:10]).fit(X)
     display = StepsDisplay.from_estimator(km, X, cycles=[twin.n_iter_])
     np.testing.assert_allclose(

@@ -94,7 +94,7 @@ def test_var_k_means_and_var_gmm(X, lists, n_active, n_neighbors, n_warmup, n_ex
         *(X, start(X), SIGMA2, kept, random_lists(C, n_neighbors, key), explore if n_explore else None),
         *(n_neighbors, lists == "estimated", n_warmup, N_ITER),
     )
-    common = {"search": search, "random_state": 3, "final_assignment": "found", "certificate": 0}
+    common = {"search": search.with_params(final_assignment="found", certificate=0), "random_state": 3}
     if n_active == 1:
         fit, names = KMeans(C, init=start(X), jumps=False, **common), ["cluster_centers_"]
     else:

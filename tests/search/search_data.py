@@ -7,25 +7,22 @@ import numpy as np
 import fits
 from cprime import GaussianMixture, KMeans
 from cprime._utils.random import Key
+from cprime.estimators.validation import as_search
 from cprime.kernels import Dense
-from cprime.search import Graph, Papers
 
 clustered = partial(fits.clustered, n_clusters=20, spread=4.0)
 DTYPES = (np.float32, np.float64)
 PARTIAL = ("graph", "exact", "estimated")
 KEY = Key(0)
-PAPERS = ("n_neighbors", "n_explore", "start", "n_warmup")
-OPTIONS = (*PAPERS, "regroup")  # of search objects
+OPTIONS = ("n_neighbors", "n_explore", "start", "n_warmup", "regroup", "certificate", "final_assignment")  # of searches
 
 
 def search_of(name, options):
-    """Return the search object of a name with its options, which are removed from `options`; without any, the name."""
-    own = {"graph": ("n_neighbors", "regroup"), "exact": PAPERS, "estimated": PAPERS}.get(name, ())
+    """Return the search object of a name with its options, which are removed from `options`."""
     given = {option: options.pop(option) for option in OPTIONS if option in options}
-    given = {option: value for option, value in given.items() if option in own and value != "auto"}
-    if not given:
-        return name
-    return Graph(**given) if name == "graph" else Papers(name, **given)
+    search = as_search(name)
+    own = search.get_params()
+    return search.with_params(**{key: value for key, value in given.items() if key in own and value != "auto"})
 
 
 def kmeans(C, search, **changes):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from cprime import GaussianMixture, KMeans
+from cprime.search import Papers
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:The fit did not converge"),
@@ -21,6 +22,7 @@ PROGRAM = """
 import json, sys
 import numpy as np
 from cprime import GaussianMixture
+from cprime.search import Papers
 
 def peak():
     with open("/proc/self/status") as status:
@@ -60,8 +62,7 @@ def test_evidence_of_a_mixture_takes_bounded_memory(family, n_neighbors, dtype):
         C,
         covariance_type=family,
         n_active=5,
-        search="estimated",
-        n_neighbors=n_neighbors,
+        search=Papers("estimated", n_neighbors=n_neighbors),
         init_params="random",
         max_iter=2,
         tol=0,
@@ -75,7 +76,8 @@ def test_evidence_of_a_mixture_takes_bounded_memory(family, n_neighbors, dtype):
 
 @pytest.mark.parametrize("n_neighbors", [16, 100])
 def test_evidence_of_k_means_takes_bounded_memory(n_neighbors):
-    km = KMeans(C, search="estimated", n_neighbors=n_neighbors, init="random", max_iter=2, random_state=0, n_threads=2)
+    search = Papers("estimated", n_neighbors=n_neighbors)
+    km = KMeans(C, search=search, init="random", max_iter=2, random_state=0, n_threads=2)
     taken = most_taken(km, points(np.float64))
     assert taken < MOST
 

@@ -67,7 +67,7 @@ def test_lists_grow_until_they_find_nearly_all_where_data_have_no_clusters():
 
 def test_points_near_a_center_that_has_jumped_find_it():
     X = birch(20, random_state=0).data
-    km = KMeans(400, search="graph", final_assignment="found", random_state=0).fit(X)
+    km = KMeans(400, search=Graph(final_assignment="found"), random_state=0).fit(X)
     assert km.inertia_ == pytest.approx(-km.score(X), rel=1e-9)
 
 

@@ -30,7 +30,7 @@ def test_the_result_is_that_of_visiting_all(jumps, seed, monkeypatch):
 
 def test_late_iterations_visit_less():
     X = data()
-    km = KMeans(80, search="graph", tol=0.0, random_state=0, n_neighbors=9).fit(X)
+    km = KMeans(80, search=Graph(9), tol=0.0, random_state=0).fit(X)
     evaluations = km.history_["n_distances"]
     assert evaluations.min() < 0.6 * evaluations[0]
 

@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from cprime import GaussianMixture, KMeans, search
-from cprime.search import Bounded, Full, Graph, Papers
+from cprime.search import Auto, Bounded, Full, Graph, Papers
 from fits import outcome
 
 pytestmark = pytest.mark.filterwarnings("ignore:The fit did not converge")
@@ -96,9 +96,11 @@ def test_parameters_are_those_of_the_constructor(value):
 
 
 def test_searches_have_these_defaults():
-    assert Graph().get_params() == {"n_neighbors": None, "regroup": None}
-    assert Full().get_params() == Bounded().get_params() == {}
-    given = {"lists": "exact", "n_neighbors": 16, "n_explore": 1, "start": "two-level", "n_warmup": None}
+    common = {"certificate": 1000, "final_assignment": "auto"}
+    assert Graph().get_params() == {"n_neighbors": None, "regroup": None} | common
+    assert Auto().get_params() == {"n_neighbors": None} | common
+    assert Full().get_params() == Bounded().get_params() == common
+    given = common | {"lists": "exact", "n_neighbors": 16, "n_explore": 1, "start": "two-level", "n_warmup": None}
     assert Papers("exact").get_params() == given
 
 
@@ -179,10 +181,7 @@ def test_a_grid_of_them():
         ({"search": "graph"}, Graph()),
         ({"search": "exact"}, Papers("exact")),
         ({"search": "estimated"}, Papers("estimated")),
-        ({"search": "graph", "n_neighbors": 9}, Graph(9)),
-        ({"search": "exact", "n_neighbors": 9}, Papers("exact", n_neighbors=9)),
-        ({"search": "estimated", "n_neighbors": 9}, Papers("estimated", n_neighbors=9)),
-        ({"search": "graph", "n_neighbors": "auto"}, Graph()),
+        ({"search": "auto"}, Auto()),
     ],
     ids=str,
 )
@@ -230,7 +229,7 @@ def test_a_search_has_its_own_options_only(make):
 
 @pytest.mark.parametrize(
     "name",
-    ["n_explore", "n_warmup", "init_sets", "regroup", "certificate_size", "certificate_seed"],
+    ["n_neighbors", "n_explore", "n_warmup", "regroup", "certificate", "final_assignment"],
 )
 @pytest.mark.parametrize("estimator", [KMeans, GaussianMixture])
 def test_options_of_searches_are_none_of_estimators(estimator, name):
@@ -239,14 +238,6 @@ def test_options_of_searches_are_none_of_estimators(estimator, name):
     assert name not in estimator(C).get_params()
     with pytest.raises(ValueError, match=name):
         estimator(C).set_params(**{name: 1})
-
-
-@pytest.mark.parametrize("given", ["full", "bounded", Full(), Bounded(), Graph(9), Graph(), Papers("exact")], ids=repr)
-@pytest.mark.parametrize("make", [kmeans, mixture])
-def test_searches_without_lists_and_those_that_say_their_length_refuse_it(make, given):
-    n_active = {"n_active": 1} if make is mixture and given in ("full", "bounded", Full(), Bounded()) else {}
-    with pytest.raises(ValueError, match="n_neighbors"):
-        make(given, n_neighbors=20, **n_active).fit(X)
 
 
 def test_jumps_that_are_asked_for_need_strict_assignments():
@@ -320,17 +311,11 @@ def test_a_warm_up_ends_when_the_error_has_settled(lists, n_active):
     model = {"n_active": n_active, "covariance_type": "tied_spherical", "weights": "equal"}
 
     def fit(search):
-        given = {
-            "search": search,
-            "final_assignment": "found",
-            "random_state": 0,
-            "max_iter": 4,
-            "tol": 1e9,
-            "certificate": 0,
-        }
+        given = {"search": search, "random_state": 0, "max_iter": 4, "tol": 1e9}
         return (KMeans(60, **given) if n_active == 1 else GaussianMixture(60, **model, **given)).fit(X)
 
-    search = Papers(lists, n_neighbors=4, start="random", n_warmup="auto")
+    options = {"n_neighbors": 4, "start": "random", "n_warmup": "auto"}
+    search = Papers(lists, certificate=0, final_assignment="found", **options)
     warm = fit(search)
     errors = warm.history_["quantization_error"][warm.history_["phase"] == "warmup"]
     n, falls = len(errors), 1 - errors[1:] / errors[:-1]

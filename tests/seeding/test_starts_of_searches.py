@@ -5,6 +5,7 @@ import pytest
 from seeding_data import clustered
 
 from cprime import GaussianMixture, KMeans
+from cprime.estimators.validation import as_search
 from fits import centers_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:The fit did not converge")
@@ -15,15 +16,18 @@ SEARCHES = ("full", "bounded", "graph", "exact", "estimated")
 PARTIAL = ("graph", "exact", "estimated")
 
 
+def complete(search):
+    """Return a search whose lists, if it has some, contain all centers, so that they find the nearest one."""
+    return as_search(search).with_params(**({"n_neighbors": C} if search in PARTIAL else {}))
+
+
 def kmeans(search, **changes):
-    given = {"n_neighbors": C} if search in PARTIAL else {}  # lists of all centers find the nearest one
-    return KMeans(C, search=search, n_threads=1, **({"random_state": 0, "max_iter": 1} | given | changes))
+    return KMeans(C, search=complete(search), n_threads=1, **({"random_state": 0, "max_iter": 1} | changes))
 
 
 def mixture(search, **changes):
-    given = {"n_neighbors": C} if search in PARTIAL else {}
-    given |= {"random_state": 0, "max_iter": 1, "covariance_type": "tied_spherical", "n_active": 2}
-    return GaussianMixture(C, search=search, n_threads=1, **(given | changes))
+    given = {"random_state": 0, "max_iter": 1, "covariance_type": "tied_spherical", "n_active": 2}
+    return GaussianMixture(C, search=complete(search), n_threads=1, **(given | changes))
 
 
 class Recorder:

@@ -8,6 +8,7 @@ from cprime import KMeans
 from cprime._utils.random import Key
 from cprime.em import HardEStep
 from cprime.em.hard import Lazy
+from cprime.estimators.validation import as_search
 from cprime.execution.block import Block
 from cprime.kernels import as_rows, computing
 from cprime.search import Full
@@ -53,10 +54,9 @@ def test_every_step_is_that_of_21(dtype, epsilon, weighted):
 def test_found_labels_are_those_of_the_lazy_assignment(search, weighted):
     X = clustered(250, 2, seed=4, spread=1.5)
     weight = random_weights(250) + 0.01 if weighted else np.ones(250)
-    given = {"init": X[:8], "tol": 0, "epsilon": 0.3, "search": search}
-    found, nearest = (
-        KMeans(8, final_assignment=final, **given).fit(X, sample_weight=weight) for final in ("found", "exact")
-    )
+    given = {"init": X[:8], "tol": 0, "epsilon": 0.3}
+    searches = [as_search(search).with_params(final_assignment=final) for final in ("found", "exact")]
+    found, nearest = (KMeans(8, search=each, **given).fit(X, sample_weight=weight) for each in searches)
     assert (found.final_assignment_, nearest.final_assignment_) == ("found", "exact")
     assert (found.cluster_centers_ == nearest.cluster_centers_).all()
     squared = squared_distances(X, found.cluster_centers_)

@@ -20,7 +20,7 @@ from cprime.cli.files import Request, centers_in, chunk_figures, for_fit, hinted
 from cprime.cli.outputs import MODEL_SUFFIXES, check_output, print_json
 from cprime.cli.summary import print_summary, summary
 from cprime.estimators.planning import plan as planned
-from cprime.estimators.validation import check_common, check_mixture, resolve_n_active, resolve_search
+from cprime.estimators.validation import as_search, check_common, check_mixture, resolve_n_active, resolve_search
 from cprime.loading import data_of, unfitted
 from cprime.persistence import checkpoint_files, checkpoints
 from cprime.sources import Source, is_source_like
@@ -178,9 +178,7 @@ def estimator_of(options: FitOptions) -> Any:
     """
     k_means = options.model == "kmeans"
     given: dict[str, Any] = {
-        "search": options.search,
-        "n_neighbors": options.n_neighbors,
-        "final_assignment": options.final_assignment,
+        "search": _search(options),
         "max_iter": options.max_iter,
         "tol": options.tol,
         "n_init": options.n_init,
@@ -218,9 +216,23 @@ def estimator_of(options: FitOptions) -> Any:
     return estimator
 
 
+def _search(options: FitOptions) -> Any:
+    """Return the argument `search` for the command line options of the search, or None if none of them is given."""
+    given = {"n_neighbors": options.n_neighbors, "final_assignment": options.final_assignment}
+    given = {name: value for name, value in given.items() if value not in (None, "auto")}
+    if not given:
+        return options.search
+    search = as_search(options.search or "auto")
+    if "n_neighbors" in given and "n_neighbors" not in search.get_params():
+        raise click.UsageError(
+            f"--n-neighbors {options.n_neighbors} has no effect with --search {options.search!r}, which has no lists."
+        )
+    return search.with_params(**given)
+
+
 def _as_options(message: str) -> str:
     """Return an error message of the library with its argument names replaced by command line options."""
-    for name in ("n_neighbors", "n_active", "search", "assignment", "spill"):
+    for name in ("n_active", "search", "assignment", "spill"):
         message = message.replace(f"{name}=", f"--{name.replace('_', '-')} ")
     return message.replace("n_components", "-k")
 

@@ -15,6 +15,7 @@ from cprime.combining.reduction import Doubles, Ids, in_order
 from cprime.em.joins import sums_by
 from cprime.estimators import KMeans
 from cprime.kernels import Dense
+from cprime.search import Auto
 
 # A result of k clusters is a k-means of 1280 k points, which are drawn from the Gaussians that are combined.
 _DRAWN = 1280
@@ -52,7 +53,7 @@ def cluster_densities(
     else:
         spread = np.sqrt(sums_by(of, weights * variances, len(distinct)) / mass)
         drawn, copies = draw_points(distinct, spread, k, seed)
-        fit = KMeans(k, metric=metric, certificate=0, random_state=seed, n_threads=n_threads)
+        fit = KMeans(k, metric=metric, search=Auto(certificate=0), random_state=seed, n_threads=n_threads)
         fit.fit(drawn, sample_weight=np.tile(mass / copies, copies))
         centers, counts = fit.cluster_centers_.astype(points.dtype), fit.counts_
     nearest = Dense(distinct).nearest(centers)[0][of, 0].astype(np.int64)
@@ -92,7 +93,7 @@ def cluster_points(points: Doubles, weights: Doubles, k: int, seed: int, n_threa
     of = of.reshape(-1)
     if len(distinct) <= k:
         return _enough(in_order(of), k)
-    fit = KMeans(k, n_init=_STARTS, tol=0.0, certificate=0, random_state=seed, n_threads=n_threads)
+    fit = KMeans(k, n_init=_STARTS, tol=0.0, search=Auto(certificate=0), random_state=seed, n_threads=n_threads)
     fit.fit(distinct, sample_weight=sums_by(of, weights, len(distinct)))
     return in_order(fit.labels_[of])
 

@@ -111,8 +111,6 @@ class FitPlan:
     improved: whether the initialization makes such jumps before the run
     callback: function called after every iteration; it may end the run
     title: text before the number of the iteration in the log
-    final: whether an additional last pass compares points with all components after a partial search: "exact" is yes,
-    "found" is no, "auto" is yes if the pass is cheap
     is_last_lazy: whether the last pass of a run is one of lazy-k-means, so that points may keep a more distant center
     """
 
@@ -125,7 +123,6 @@ class FitPlan:
     improved: bool = False
     callback: Callback | None = None
     title: str = ""
-    final: str = "found"
     is_last_lazy: bool = False
 
 
@@ -256,18 +253,17 @@ def _after(run: Run, step: Accept, key: Key, search: Any, rows: tuple[tuple, ...
     )
 
 
-def assigned(data: Data, run: Run, plan: FitPlan, n_certified: int = 0) -> tuple[Run, bool, dict[str, Any] | None]:
+def assigned(data: Data, run: Run, plan: FitPlan) -> tuple[Run, bool, dict[str, Any] | None]:
     """Make the final assignment of points, to the best of all components if the options `plan` request this.
 
     Returns the state of the run, whether every point is assigned to the best of all components, and the certificate of
     the active sets that the partial search had found; None if the search is exact, if points keep more
-    distant centers on purpose (lazy-k-means), or if `n_certified` is 0.
-
-    n_certified: number of points that are searched exactly, for the certificate
+    distant centers on purpose (lazy-k-means), or if the search has the option certificate=0.
     """
     if plan.search.exact or not data.placed or plan.is_last_lazy:
         return run, not plan.is_last_lazy, None
     exact, loss = _is_assigned_exactly(data, run, plan), run.stage.loss(run.model)
+    n_certified = plan.search.certificate
     found = certify(data, loss, run.key, n_certified, sampled=not exact) if n_certified else None
     if not exact:
         return run, False, found
@@ -281,12 +277,14 @@ def assigned(data: Data, run: Run, plan: FitPlan, n_certified: int = 0) -> tuple
 def _is_assigned_exactly(data: Data, run: Run, plan: FitPlan) -> bool:
     """Return whether points are finally compared with all components.
 
-    If `plan.final` is "auto", this is done if it takes no longer than the fit. Both times are estimated from distance
-    counts: a distance of an exact search takes at most a quarter of the time of a distance along neighbor lists.
+    If the option `final_assignment` of the search is "auto", this is done if it takes no longer than the fit. Both
+    times are estimated from distance counts: a distance of an exact search takes at most a quarter of the time of a
+    distance along neighbor lists.
     """
     n_distances = int(run.history["n_distances"].sum())
     is_cheap = data.n_points * run.model.n_components <= CHEAPER * n_distances
-    return plan.final == "exact" or (plan.final == "auto" and is_cheap)
+    final = plan.search.final_assignment
+    return final == "exact" or (final == "auto" and is_cheap)
 
 
 def _assigned_exactly(data: Data, run: Run, plan: FitPlan) -> Run:

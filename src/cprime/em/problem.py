@@ -27,7 +27,6 @@ class Problem:
     centers: function that returns the starting centers (C, D) for the data and a random key
     first_model: function that returns the starting parameters
     n_starts: number of starts, of which the best one counts
-    n_certified: number of points for which a partial search is compared with an exact one; 0 omits this
     has_short_runs: whether later starts are each the best of several short runs
     finish: function that continues the best run after the loop, for example within bounds of sizes; or None
     """
@@ -37,7 +36,6 @@ class Problem:
     centers: Callable[[Data, Key], NDArray]
     first_model: FirstModel
     n_starts: int = 1
-    n_certified: int = 0
     has_short_runs: bool = False
     finish: "Finish | None" = None
 

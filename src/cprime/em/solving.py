@@ -102,7 +102,7 @@ def solve(
                 else:
                     key = key._replace(run=number)
                     fit = run(data, partial(problem.start, data, key), plan, key, each_pass)
-                fit, measured = _measured(data, fit, plan, problem.n_certified, checkpoint is None)
+                fit, measured = _measured(data, fit, plan, checkpoint is None)
             if problem.n_starts == 1 or _is_better(fit, done.best):
                 done = Runs(number + 1, None, fit, measured)
             else:
@@ -136,17 +136,16 @@ def _is_better(fit: Run, best: Run | None) -> bool:
     return bool(fit.bound > best.bound)
 
 
-def _measured(data: Data, fit: Run, plan: FitPlan, n_certified: int, lazy: bool) -> tuple[Run, dict[str, Any]]:
+def _measured(data: Data, fit: Run, plan: FitPlan, lazy: bool) -> tuple[Run, dict[str, Any]]:
     """Make the final assignment of the points, and measure the quality of the active sets before it.
 
     Returns the new state of the run, and the dictionary that `solve` returns.
-    n_certified: number of points whose active sets are compared with an exact search; 0 omits this
     lazy: whether labels of Dask data may be a lazy array
     """
     if not data.placed:
         data.each(Label(fit.model))
     neighbors = plan.search.neighbors(fit.search)
-    fit, exact, certificate = assigned(data, fit, plan, n_certified)
+    fit, exact, certificate = assigned(data, fit, plan)
     labels: Any = data.labels()
     return fit, {
         "neighbors": neighbors,

@@ -21,7 +21,8 @@ from cprime.estimators.watching import CallbackSupportMixin, Watch, unfitted_cop
 from cprime.execution import Data
 from cprime.kernels import ReadGaps, computing
 from cprime.model import Model
-from cprime.search import Full, Search
+from cprime.search import Full
+from cprime.search.base import BaseSearch
 
 logger = logging.getLogger("cprime")
 
@@ -34,12 +35,10 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
     n_init: int
     n_active_: int
     max_iter: int
-    search: str | Search
+    search: str | BaseSearch
     n_threads: int | None
     random_state: Any
     verbose: int
-    certificate: int
-    final_assignment: str
     final_assignment_: str
     checkpoint: str | None
     spill: Any

@@ -21,6 +21,7 @@ from cprime.estimators.constraints import refuse_labels
 from cprime.estimators.problems import options_of
 from cprime.estimators.solutions import KMeansSolution, history_of, record_of_batch
 from cprime.estimators.validation import (
+    as_search,
     check_common,
     check_decay,
     check_flag_or_auto,
@@ -77,8 +78,8 @@ def partial_fit(self: T, X: Any, y: Any = None, sample_weight: Any = None) -> T:
     are searched. Cells are stored with the model. They are built again if at least one point per four clusters has
     come since they were built, and more than a quarter of this weight went to centers that have left their cells.
 
-    Options of the iterations of a fit, and of its memory, have no effect on later batches: `n_neighbors`, `max_iter`,
-    `tol`, `certificate`, `final_assignment`, `n_init`, `callbacks`, `checkpoint`, `spill`, `max_memory`.
+    Options of the iterations of a fit, and of its memory, have no effect on later batches: `max_iter`, `tol`,
+    `n_init`, `callbacks`, `checkpoint`, `spill`, `max_memory`.
 
     Parameters
     ----------
@@ -171,19 +172,19 @@ def centers_jump(k_means: Any) -> bool:
     "auto" is true if neither the initialization nor an exact search is chosen by name, because algorithms chosen by
     name, such as MacQueen's from given centers, are not altered.
     """
-    wanted, search, init = check_flag_or_auto(k_means.jumps, "jumps"), k_means.search, k_means.init
+    wanted, init = check_flag_or_auto(k_means.jumps, "jumps"), k_means.init
     if k_means.n_clusters == 1:
         return False
     if wanted is None:
-        named = search not in ("auto", "graph") if isinstance(search, str) else not search.exchanges
-        return isinstance(init, str) and init == "auto" and not named and not k_means.epsilon
+        return isinstance(init, str) and init == "auto" and as_search(k_means.search).exchanges and not k_means.epsilon
     return wanted
 
 
 def _fitted(k_means: Any, data: Data, key: Key) -> _Update:
     """Fit the rows of `data` as `KMeans.fit` would do it, but from one start; return its results as `_Update`."""
-    problem = replace(options_of(k_means).problem(data), n_starts=1, n_certified=0)
-    run, found = em.solve(data, problem, key)
+    problem = options_of(k_means).problem(data)
+    plan = replace(problem.plan, search=problem.plan.search.with_params(certificate=0))
+    run, found = em.solve(data, replace(problem, plan=plan, n_starts=1), key)
     assert run.counts is not None
     n_distances, exact = int(run.history["n_distances"].sum()), found["final_assignment"] == "exact"
     return _Update(run.model, run.counts, found["labels"], run.error, float(run.counts.sum()), n_distances, exact)

@@ -11,7 +11,6 @@ from cprime._utils.messages import bytes_of, shown_bytes, warn
 from cprime.estimators.memory import PlannedRows, needed, sizes_of
 from cprime.estimators.problems import options_of
 from cprime.execution import Data
-from cprime.search import Graph
 from cprime.sources import is_source_like
 
 _BYTES_OF_SMALL = 1024  # more than a fit needs for each pair of a row or parameter and a feature or component
@@ -146,7 +145,7 @@ def _variants(estimator: Any, rows: PlannedRows) -> Iterator[tuple[str, Any, Pla
     if plan.regroup:
         yield (
             "search=Graph(regroup=False)",
-            changed(estimator, search=Graph(plan.search.n_neighbors, regroup=False)),
+            changed(estimator, search=plan.search.with_params(regroup=False)),
             rows,
         )
     if rows.data.dtype.itemsize == 8 and rows.here:

@@ -15,7 +15,7 @@ from cprime.estimators.validation import check_choice
 from cprime.execution import Data
 from cprime.model import CATEGORICAL
 from cprime.persistence import model_files
-from cprime.search import Search
+from cprime.search.base import BaseSearch
 from cprime.sources import array_of
 
 
@@ -49,9 +49,6 @@ class CategoricalMixture(DiscreteMixture):
         components, 5 for more, and 1 with assignment="hard".
     search : str or object of cprime.search, default="auto"
         Candidate components of a point, as in `GaussianMixture`.
-    n_neighbors : int or "auto", default="auto"
-        G, the length of a component's neighbor list, from which a partial search takes candidates, as in
-        `GaussianMixture`.
     assignment : str, default="soft"
         Responsibilities of the active components of a point, as in `GaussianMixture`. "hard" with equal weights is a
         likelihood form of k-modes.
@@ -73,7 +70,7 @@ class CategoricalMixture(DiscreteMixture):
         κ of `partial_fit`, as in `GaussianMixture`.
     warm_start : bool, default=False
         Whether `fit` starts from the parameters of the previous fit.
-    certificate, final_assignment, checkpoint, spill, callbacks, n_threads, random_state, verbose
+    checkpoint, spill, callbacks, n_threads, random_state, verbose
         As in `GaussianMixture`.
 
     Attributes
@@ -125,8 +122,7 @@ class CategoricalMixture(DiscreteMixture):
         missing: str = "error",
         weights: str = "free",
         n_active: int | str | None = "auto",
-        search: str | Search = "auto",
-        n_neighbors: int | str = "auto",
+        search: str | BaseSearch = "auto",
         assignment: str = "soft",
         init_params: Any = "auto",
         n_init: int = 10,
@@ -136,8 +132,6 @@ class CategoricalMixture(DiscreteMixture):
         probabilities_init: Any = None,
         learning_decay: float = 1.0,
         warm_start: bool = False,
-        certificate: int = 1000,
-        final_assignment: str = "auto",
         checkpoint: Any = None,
         spill: Any = None,
         callbacks: Any = None,
@@ -152,7 +146,6 @@ class CategoricalMixture(DiscreteMixture):
         self.weights = weights
         self.n_active = n_active
         self.search = search
-        self.n_neighbors = n_neighbors
         self.assignment = assignment
         self.init_params = init_params
         self.n_init = n_init
@@ -162,8 +155,6 @@ class CategoricalMixture(DiscreteMixture):
         self.probabilities_init = probabilities_init
         self.learning_decay = learning_decay
         self.warm_start = warm_start
-        self.certificate = certificate
-        self.final_assignment = final_assignment
         self.checkpoint = checkpoint
         self.spill = spill
         self.callbacks = callbacks

@@ -13,10 +13,11 @@ from scipy.optimize import linear_sum_assignment
 from cprime._utils.number_types import check_largest
 from cprime.em import SizeBounds
 from cprime.em.hard import SumLabeled
+from cprime.estimators.validation import as_search
 from cprime.execution import Data
 from cprime.kernels import Dense, Floats
 from cprime.model.unit import have_directions
-from cprime.search import Full, Search
+from cprime.search import Auto, Full, Search
 from cprime.search.labelled import Labelled
 from cprime.seeding.methods import copied
 from cprime.sources.foreign import array_of
@@ -93,7 +94,7 @@ def labelled_search(estimator: Any, labels: NDArray[np.int32], data: Data) -> Se
     labels (N,): known cluster of each point, −1 if unknown    Raises ValueError if an argument does not allow labels.
     """
     search = estimator.search
-    if not (isinstance(search, str) and search in ("auto", "full")) and type(search) is not Full:
+    if type(as_search(search)) not in (Auto, Full):
         raise ValueError(f"y with labels needs search='auto' or 'full', got {search!r}.")
     for name, allowed in (("checkpoint", None), ("size_max", None), ("size_min", None), ("epsilon", 0.0)):
         value = getattr(estimator, name, allowed)

@@ -178,7 +178,6 @@ def plan_of_gaps(k_means: Any, data: Data) -> em.FitPlan:
         search,
         stage,
         search.regroups(data),
-        final=k_means.final_assignment,
     )
 
 

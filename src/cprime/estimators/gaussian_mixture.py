@@ -16,7 +16,7 @@ from cprime.estimators.gaps import impute
 from cprime.estimators.mixture import Mixture
 from cprime.kernels import Rows, computing
 from cprime.persistence import model_files
-from cprime.search import Search
+from cprime.search.base import BaseSearch
 
 
 def _latent(model: Any, X: Rows) -> NDArray[np.float64]:
@@ -54,12 +54,8 @@ class GaussianMixture(Mixture):
         "estimated" are var-GMM-X and -S of Forster & Lücke; "graph" uses neighbor lists that are renewed only after
         enough points were reassigned. "auto" is "graph" if C′ < C, for at least 128 components and N·C = 2²⁰
         evaluations per iteration, otherwise "full". "bounded", for C′ = 1, has the same result as "full"; if Gaussians
-        share one variance, it skips components that bounds on distances exclude. The classes `Full`, `Bounded`,
-        `Graph` and `Papers` of `cprime.search` document the options of each.
-    n_neighbors : int or "auto", default="auto"
-        G, the length of a component's neighbor list, including the component itself, for a search given by its name
-        that has lists. "auto" is 16 for "exact" and "estimated"; "graph" begins with 65, or 33 for n_active=1, and
-        doubles G while an exact search of a sample shows that the lists are too short.
+        share one variance, it skips components that bounds on distances exclude. The classes `Auto`, `Full`,
+        `Bounded`, `Graph` and `Papers` of `cprime.search` have options, such as the length of the lists.
     assignment : {"soft", "hard", "sampled"}, default="soft"
         Responsibilities of the active components: "soft" is the truncated posterior, eq. (5). "hard" is 1 for the best
         component (classification EM); with weights="equal" this is the K-means of Kearns et al., for any densities.
@@ -115,12 +111,6 @@ class GaussianMixture(Mixture):
     warm_start : bool, default=False
         Whether `fit` starts from the parameters of the previous fit. The first iteration is then compared by `tol` with
         the last one of that fit.
-    certificate : int, default=1000
-        Number of random points that are searched exactly after a partial search, for `certificate_`; 0 omits it.
-    final_assignment : {"auto", "exact", "found"}, default="auto"
-        How `labels_` and `lower_bound_` are computed after a partial search: "exact" searches all components once
-        more for every point, as `predict` does; "found" uses what the search has found. "auto" is "exact" if that takes
-        no longer than the fit itself: if N·C is at most four times the evaluations of the fit.
     checkpoint : path or None, default=None
         A new or empty folder in which `fit` stores its state. An interrupted fit is continued by `cprime.resume` or by
         the same call of `fit`, with bit-identical results. At the end the folder contains the model.
@@ -162,7 +152,7 @@ class GaussianMixture(Mixture):
     variance_ : float
         σ² in data unit², for "tied_spherical" only.
     labels_ : ndarray of shape (n_samples,), int32
-        The most probable component of each training point, or the one found by a partial search: see final_assignment.
+        The most probable component of each training point, or the one found by a partial search.
     neighbors_ : ndarray of shape (n_components, G), int32, or None
         The neighbor lists of a partial search, each beginning with the component itself; None after a full search.
     certificate_ : dict or None
@@ -226,8 +216,7 @@ class GaussianMixture(Mixture):
         n_factors: int | str = "auto",
         weights: str = "free",
         n_active: int | str | None = "auto",
-        search: str | Search = "auto",
-        n_neighbors: int | str = "auto",
+        search: str | BaseSearch = "auto",
         assignment: str = "soft",
         init_params: Any = "auto",
         n_init: int = 1,
@@ -243,8 +232,6 @@ class GaussianMixture(Mixture):
         missing: str = "error",
         learning_decay: float = 1.0,
         warm_start: bool = False,
-        certificate: int = 1000,
-        final_assignment: str = "auto",
         checkpoint: Any = None,
         spill: Any = None,
         max_memory: int | float | str | None = None,
@@ -258,7 +245,6 @@ class GaussianMixture(Mixture):
         self.weights = weights
         self.n_active = n_active
         self.search = search
-        self.n_neighbors = n_neighbors
         self.assignment = assignment
         self.init_params = init_params
         self.n_init = n_init
@@ -272,8 +258,6 @@ class GaussianMixture(Mixture):
         self.missing = missing
         self.learning_decay = learning_decay
         self.warm_start = warm_start
-        self.certificate = certificate
-        self.final_assignment = final_assignment
         self.checkpoint, self.spill, self.max_memory = checkpoint, spill, max_memory
         self.callbacks = callbacks
         self.n_threads = n_threads

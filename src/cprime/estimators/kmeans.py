@@ -26,7 +26,7 @@ from cprime.kernels import Rows, computing
 from cprime.model import TiedSpherical
 from cprime.model.unit import unit_rows
 from cprime.persistence import model_files
-from cprime.search import Search
+from cprime.search.base import BaseSearch
 
 
 @model_files.register
@@ -59,12 +59,8 @@ class KMeans(NearestCenter, Clusterer):
         distances, updated in each iteration, do not exclude, with the same result; "graph" is the neighbors of the
         center to which the point is assigned; "exact" and "estimated" are var-k-means-X and -S of Forster & Lücke.
         "auto" is "graph" for at least 128 clusters and N·C = 2²⁰ distances per iteration; below, it is "bounded" in up
-        to 4 dimensions for at least 32 clusters and 2²¹ distances, otherwise "full". The classes `Full`, `Bounded`,
-        `Graph` and `Papers` of `cprime.search` document the options of each.
-    n_neighbors : int or "auto", default="auto"
-        G, the length of a center's neighbor list, including the center itself, for a search given by its name that has
-        lists. "auto" is 16 for "exact" and "estimated"; "graph" begins with 33 and doubles G while an exact search of a
-        sample shows that the lists are too short; for sparse data with up to 4096 clusters, lists are complete.
+        to 4 dimensions for at least 32 clusters and 2²¹ distances, otherwise "full". The classes `Auto`, `Full`,
+        `Bounded`, `Graph` and `Papers` of `cprime.search` have options, such as the length of the lists.
     metric : {"euclidean", "cosine"}, default="euclidean"
         "cosine" is spherical k-means: rows are scaled to length 1 (a copy; rows of zeros are an error), and so are the
         centers. J is then 2 Σ_n w_n (1 − cos(x_n, μ)), and `transform` returns cosine distances.
@@ -81,7 +77,7 @@ class KMeans(NearestCenter, Clusterer):
     epsilon : float, default=0.0
         Laziness of lazy-k-means: a point is reassigned only to a center that is nearer by the factor 1 + epsilon
         (eq. 21 of Lücke & Forster). 0 is k-means. `labels_`, `inertia_` and `lower_bound_` are those of the nearest
-        centers, or with final_assignment="found" those of the lazy assignment. `predict` returns the nearest center.
+        centers, or with search=Auto(final_assignment="found") those of the lazy assignment.
     size_max, size_min : int, float, str, array-like of shape (n_clusters,) or None, default=None
         Bounds of the number of points in each cluster: an integer, one for each cluster, or a text such as "1.2x", that
         multiple of N/C, rounded up (`size_max`) or down (`size_min`). If points have weights, the sum of the weights in
@@ -103,12 +99,6 @@ class KMeans(NearestCenter, Clusterer):
         How NaN and nulls are treated: as an error, or as missing values. With "marginal", distances are over the
         observed columns of a point, and its missing values are set to those of its center (k-pod); J is over observed
         values. Initializations replace missing values by column means; all steps are Lloyd steps. See `impute`.
-    certificate : int, default=1000
-        Number of random points that are searched exactly after a partial search, for `certificate_`; 0 omits it.
-    final_assignment : {"auto", "exact", "found"}, default="auto"
-        How `labels_` and `inertia_` are computed after a partial search: "exact" searches all centers once more for
-        every point, as `predict` does; "found" uses the center that the search has found. "auto" is "exact" if that
-        takes no longer than the fit itself: if N·C is at most four times the evaluations of the fit. See also epsilon.
     checkpoint : path or None, default=None
         A new or empty folder in which `fit` stores its state. An interrupted fit is continued by `cprime.resume` or by
         the same call of `fit`, with bit-identical results. At the end the folder contains the model.
@@ -139,7 +129,7 @@ class KMeans(NearestCenter, Clusterer):
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         In the dtype of the data.
     labels_ : ndarray of shape (n_samples,), int32
-        The nearest center of each training point, or the one found by a partial search: see final_assignment.
+        The nearest center of each training point, or the one found by a partial search.
     inertia_ : float
         J, the weighted sum of squared distances to the nearest center, in data unit².
     variance_ : float
@@ -217,8 +207,7 @@ class KMeans(NearestCenter, Clusterer):
         self,
         n_clusters: int = 8,
         *,
-        search: str | Search = "auto",
-        n_neighbors: int | str = "auto",
+        search: str | BaseSearch = "auto",
         init: Any = "auto",
         n_init: int = 1,
         max_iter: int = 300,
@@ -232,8 +221,6 @@ class KMeans(NearestCenter, Clusterer):
         semi_supervised: bool = False,
         missing: str = "error",
         learning_decay: float = 1.0,
-        certificate: int = 1000,
-        final_assignment: str = "auto",
         checkpoint: Any = None,
         spill: Any = None,
         max_memory: int | float | str | None = None,
@@ -244,7 +231,6 @@ class KMeans(NearestCenter, Clusterer):
     ) -> None:
         self.n_clusters = n_clusters
         self.search = search
-        self.n_neighbors = n_neighbors
         self.init = init
         self.n_init = n_init
         self.max_iter = max_iter
@@ -257,8 +243,6 @@ class KMeans(NearestCenter, Clusterer):
         self.semi_supervised = semi_supervised
         self.missing = missing
         self.learning_decay = learning_decay
-        self.certificate = certificate
-        self.final_assignment = final_assignment
         self.checkpoint, self.spill, self.max_memory = checkpoint, spill, max_memory
         self.callbacks = callbacks
         self.n_threads = n_threads

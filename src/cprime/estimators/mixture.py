@@ -70,7 +70,6 @@ class Mixture(DensityMixin, Clusterer):
     assignment: str
     max_iter: int
     warm_start: bool
-    n_neighbors: int | str
     tol: float
     momentum: bool | str
     reg_covar: float
@@ -162,9 +161,8 @@ class Mixture(DensityMixin, Clusterer):
         `learning_decay`. For the first batch the parameters are initialized as in `fit`. After a call of `fit`,
         batches update the fitted parameters.
 
-        Options of the search, of the iterations of a fit, and of its memory have no effect: `search`, `n_neighbors`,
-        `n_init`, `max_iter`, `tol`, `momentum`, `certificate`, `final_assignment`, `callbacks`, `checkpoint`, `spill`,
-        `max_memory`.
+        Options of the search, of the iterations of a fit, and of its memory have no effect: `search`, `n_init`,
+        `max_iter`, `tol`, `momentum`, `callbacks`, `checkpoint`, `spill`, `max_memory`.
 
         Parameters
         ----------

@@ -25,7 +25,7 @@ from cprime.estimators.problems import Labels, Options, problem_of, starting_cen
 from cprime.estimators.validation import are_many, resolve_init, resolve_momentum, resolve_n_active, resolve_search
 from cprime.execution import Data
 from cprime.model import FAMILIES, Model
-from cprime.search import Search
+from cprime.search.base import BaseSearch
 from cprime.seeding import is_given
 
 _KMEANS_ITERATIONS = 30  # Maximum number of iterations of the k-means that initializes a mixture.
@@ -46,8 +46,7 @@ class MixtureOptions(Options):
     family_options: Mapping[str, Any] = field(default_factory=dict)
     weights: str = "free"
     n_active: int | str | None = "auto"
-    search: str | Search = "auto"
-    n_neighbors: int | str = "auto"
+    search: str | BaseSearch = "auto"
     assignment: str = "soft"
     init_params: Any = "auto"
     n_init: int = 1
@@ -59,8 +58,6 @@ class MixtureOptions(Options):
     means_init: Any = None
     precisions_init: Any = None
     fixed: Any = None
-    certificate: int = 1000
-    final_assignment: str = "auto"
     checkpoint: Any = None
     means_argument: str = "means_init"
     continued: Callable[[], Model] | None = None
@@ -94,7 +91,6 @@ class MixtureOptions(Options):
             stage,
             search.regroups(data),
             finds_variance=finds_variance,
-            final=self.final_assignment,
         )
 
     def problem(self, data: Data, labels: Labels = None, quick: bool = False) -> em.Problem:

@@ -8,7 +8,7 @@ from cprime.estimators.opening import names_of
 from cprime.execution import Data
 from cprime.model import POISSON
 from cprime.persistence import model_files
-from cprime.search import Search
+from cprime.search.base import BaseSearch
 
 
 @model_files.register
@@ -28,8 +28,6 @@ class PoissonMixture(DiscreteMixture):
         components, 5 for more, and 1 with assignment="hard".
     search : str or object of cprime.search, default="auto"
         Candidate components of a point, as in `GaussianMixture`.
-    n_neighbors : int or "auto", default="auto"
-        G, the length of a component's neighbor list in a partial search, as in `GaussianMixture`.
     assignment : str, default="soft"
         Responsibilities of the active components of a point, as in `GaussianMixture`.
     init_params : str, array-like, fitted estimator or callable, default="auto"
@@ -49,7 +47,7 @@ class PoissonMixture(DiscreteMixture):
         κ of `partial_fit`, as in `GaussianMixture`.
     warm_start : bool, default=False
         Whether `fit` starts from the parameters of the previous fit.
-    certificate, final_assignment, checkpoint, spill, callbacks, n_threads, random_state, verbose
+    checkpoint, spill, callbacks, n_threads, random_state, verbose
         As in `GaussianMixture`.
 
     Attributes
@@ -93,8 +91,7 @@ class PoissonMixture(DiscreteMixture):
         *,
         weights: str = "free",
         n_active: int | str | None = "auto",
-        search: str | Search = "auto",
-        n_neighbors: int | str = "auto",
+        search: str | BaseSearch = "auto",
         assignment: str = "soft",
         init_params: Any = "auto",
         n_init: int = 1,
@@ -104,8 +101,6 @@ class PoissonMixture(DiscreteMixture):
         rates_init: Any = None,
         learning_decay: float = 1.0,
         warm_start: bool = False,
-        certificate: int = 1000,
-        final_assignment: str = "auto",
         checkpoint: Any = None,
         spill: Any = None,
         callbacks: Any = None,
@@ -117,7 +112,6 @@ class PoissonMixture(DiscreteMixture):
         self.weights = weights
         self.n_active = n_active
         self.search = search
-        self.n_neighbors = n_neighbors
         self.assignment = assignment
         self.init_params = init_params
         self.n_init = n_init
@@ -127,8 +121,6 @@ class PoissonMixture(DiscreteMixture):
         self.rates_init = rates_init
         self.learning_decay = learning_decay
         self.warm_start = warm_start
-        self.certificate = certificate
-        self.final_assignment = final_assignment
         self.checkpoint = checkpoint
         self.spill = spill
         self.callbacks = callbacks

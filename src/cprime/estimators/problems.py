@@ -19,7 +19,7 @@ from cprime.kernels import as_rows
 from cprime.model import TiedSpherical
 from cprime.model.tied_spherical import variance_floor
 from cprime.model.unit import UnitCenters, unit_rows
-from cprime.search import Search
+from cprime.search.base import BaseSearch
 from cprime.seeding import is_given, place
 from cprime.seeding.methods import name_of
 
@@ -56,16 +56,13 @@ class KMeansOptions(Options):
     n_init: int = 1
     max_iter: int = 300
     tol: float = 1e-4
-    search: str | Search = "auto"
-    n_neighbors: int | str = "auto"
+    search: str | BaseSearch = "auto"
     metric: str = "euclidean"
     epsilon: float = 0.0
     jumps: bool | str = "auto"
     size_max: Any = None
     size_min: Any = None
     fixed_centers: Any = None
-    certificate: int = 1000
-    final_assignment: str = "auto"
     checkpoint: Any = None
     least_shift: float | None = None
 
@@ -80,15 +77,13 @@ class KMeansOptions(Options):
             return plan_of_gaps(self, data)
         else:
             search = resolve_search(self, self.n_clusters, 1, data.n_weighted, data.n_features, data.sparse)
-        epsilon, final = check_real(self.epsilon, "epsilon", 0.0), self.final_assignment
+        epsilon = check_real(self.epsilon, "epsilon", 0.0)
         jumps = resolve_jumps(self, search, epsilon, data.sparse)
-        lazy = epsilon > 0 and final == "found"
+        lazy = epsilon > 0 and search.final_assignment == "found"
         settings = em.Settings(self.max_iter, self.tol, epsilon, search.incremental, self.least_shift, lazy)
         exchanges, regroups = jumps and search.exchanges, search.regroups(data)
         stage, improved = (em.Exchange if exchanges else em.Lloyd)(settings), jumps and not exchanges
-        return em.FitPlan(
-            1, search, stage, regroups, jumps=exchanges, improved=improved, final=final, is_last_lazy=lazy
-        )
+        return em.FitPlan(1, search, stage, regroups, jumps=exchanges, improved=improved, is_last_lazy=lazy)
 
     def problem(self, data: Data, labels: Labels = None, quick: bool = False) -> em.Problem:
         """Return the problem of a fit.
@@ -120,15 +115,15 @@ def problem_of(
 ) -> em.Problem:
     """Return the problem of a fit whose argument for the initialization of the centers is `init`.
 
-    options: estimator or options with `n_init`, the number of starts unless the user gives the centers, and
-    `certificate`    n_clusters: number of components C    plan, first_model: as in `em.Problem`
+    options: estimator or options with `n_init`, the number of starts unless the user gives the centers
+    n_clusters: number of components C    plan, first_model: as in `em.Problem`
     centers: function that returns starting centers; its arguments are the initialization, the data and a random key
     quick: whether a faster initialization suffices, because the data are only a batch
     """
     init = resolve_init(init, n_clusters, data, quick or plan.jumps, plan.improved)
     plan = replace(plan, improved=plan.improved and name_of(init) != "jumps")
     n_starts = 1 if is_given(init) else options.n_init
-    return em.Problem(plan, init, partial(centers, init), first_model, n_starts, options.certificate)
+    return em.Problem(plan, init, partial(centers, init), first_model, n_starts)
 
 
 def starting_centers(n_clusters: int, argument: str, init: Any, data: Data, key: Key) -> NDArray:

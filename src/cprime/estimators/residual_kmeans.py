@@ -15,7 +15,7 @@ from cprime.estimators.kmeans import KMeans
 from cprime.estimators.nearest_center import Inertia
 from cprime.estimators.opening import opened, preparation_of
 from cprime.estimators.savable import SavableEstimator
-from cprime.estimators.validation import check_common, check_integer
+from cprime.estimators.validation import as_search, check_common, check_integer
 from cprime.estimators.watching import restore_on_error
 from cprime.execution import Data
 from cprime.kernels import computing
@@ -202,14 +202,12 @@ class ResidualKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavableE
         """Return an unfitted `KMeans` with the options of one level and the given seed."""
         return KMeans(
             self.n_clusters,
-            search=self.search,
+            search=as_search(self.search).with_params(certificate=0, final_assignment="exact"),
             init=self.init,
             n_init=self.n_init,
             max_iter=self.max_iter,
             tol=self.tol,
             size_max=self.size_max,
-            certificate=0,
-            final_assignment="exact",
             n_threads=self.n_threads,
             random_state=seed,
             verbose=self.verbose,

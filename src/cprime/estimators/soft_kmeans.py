@@ -23,7 +23,7 @@ from cprime.estimators.watching import restore_on_error, with_callbacks
 from cprime.execution import Data
 from cprime.model.tied_spherical import FixedVariance, variance_floor
 from cprime.persistence import model_files
-from cprime.search import Search
+from cprime.search.base import BaseSearch
 
 
 @dataclass(frozen=True)
@@ -33,14 +33,11 @@ class SoftKMeansOptions(Options):
     n_clusters: int
     stiffness: float | str = "auto"
     n_active: int | None = None
-    search: str | Search = "auto"
-    n_neighbors: int | str = "auto"
+    search: str | BaseSearch = "auto"
     init: Any = "auto"
     n_init: int = 1
     max_iter: int = 300
     tol: float = 1e-4
-    certificate: int = 1000
-    final_assignment: str = "auto"
 
     def problem(self, data: Data, labels: Labels = None) -> em.Problem:
         """Return the problem of a fit.    labels: None, because clusters of points cannot be given"""
@@ -53,7 +50,6 @@ class SoftKMeansOptions(Options):
             em.EM(em.MixtureSettings(self.max_iter, self.tol, n_active)),
             search.regroups(data),
             finds_variance=stiffness is None,
-            final=self.final_assignment,
         )
 
         def first_model(data: Data, centers: NDArray, exact: bool) -> FixedVariance:
@@ -84,8 +80,6 @@ class SoftKMeans(Clusterer, FuzzyBase):
         exactly 0. None is C: MacKay's algorithm. 1 is k-means, for any stiffness.
     search : str or object of cprime.search, default="auto"
         Candidate centers of a point, from which the nearest C′ are selected, as in `GaussianMixture`.
-    n_neighbors : int or "auto", default="auto"
-        G, the length of a center's neighbor list in a partial search, including the center itself.
     init : str, array-like, fitted estimator or callable, default="auto"
         Initialization, as in `KMeans`; default "auto".
     n_init : int, default=1
@@ -94,12 +88,6 @@ class SoftKMeans(Clusterer, FuzzyBase):
         Maximum number of iterations of one start.
     tol : float, default=1e-4
         A start has converged if F changes by less than this, in nats per point.
-    certificate : int, default=1000
-        Number of random points that are searched exactly after a partial search, for `certificate_`; 0 omits it.
-    final_assignment : {"auto", "exact", "found"}, default="auto"
-        How `labels_` and `lower_bound_` are computed after a partial search: "exact" searches all centers once
-        more for every point, as `predict` does; "found" uses what the search has found. "auto" is "exact" if that takes
-        no longer than the fit itself: if N·C is at most four times the evaluations of the fit.
     checkpoint : path or None, default=None
         A new or empty folder in which `fit` stores its state. An interrupted fit is continued by `cprime.resume` or by
         the same call of `fit`, with bit-identical results. At the end the folder contains the model.
@@ -177,14 +165,11 @@ class SoftKMeans(Clusterer, FuzzyBase):
         *,
         stiffness: float | str = "auto",
         n_active: int | None = None,
-        search: str | Search = "auto",
-        n_neighbors: int | str = "auto",
+        search: str | BaseSearch = "auto",
         init: Any = "auto",
         n_init: int = 1,
         max_iter: int = 300,
         tol: float = 1e-4,
-        certificate: int = 1000,
-        final_assignment: str = "auto",
         checkpoint: Any = None,
         spill: Any = None,
         callbacks: Any = None,
@@ -196,13 +181,10 @@ class SoftKMeans(Clusterer, FuzzyBase):
         self.stiffness = stiffness
         self.n_active = n_active
         self.search = search
-        self.n_neighbors = n_neighbors
         self.init = init
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
-        self.certificate = certificate
-        self.final_assignment = final_assignment
         self.checkpoint = checkpoint
         self.spill = spill
         self.callbacks = callbacks

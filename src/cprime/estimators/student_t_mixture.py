@@ -12,7 +12,7 @@ from cprime.estimators.mixture import Mixture
 from cprime.kernels import computing
 from cprime.model import STUDENT_T
 from cprime.persistence import model_files
-from cprime.search import Search
+from cprime.search.base import BaseSearch
 
 
 @model_files.register
@@ -44,7 +44,6 @@ class StudentTMixture(Mixture):
         As in `GaussianMixture`, like the following arguments unless described otherwise.
     n_active : int, "auto" or None, default="auto"
     search : str or object of cprime.search, default="auto"
-    n_neighbors : int or "auto", default="auto"
     assignment : str, default="soft"
     init_params : str, array-like, fitted estimator or callable, default="auto"
         Initialization of the means, or labels or responsibilities, as in `GaussianMixture`. Weights and Σ are
@@ -61,8 +60,6 @@ class StudentTMixture(Mixture):
         Starting parameters, of the shapes of `weights_`, `means_` and `precisions_`.
     learning_decay : float, default=1.0
     warm_start : bool, default=False
-    certificate : int, default=1000
-    final_assignment : {"auto", "exact", "found"}, default="auto"
     checkpoint : path or None, default=None
     spill : path or None, default=None
     max_memory : int, str or None, default=None
@@ -144,8 +141,7 @@ n_features_in_, feature_names_in_
         shared_dof: bool = False,
         weights: str = "free",
         n_active: int | str | None = "auto",
-        search: str | Search = "auto",
-        n_neighbors: int | str = "auto",
+        search: str | BaseSearch = "auto",
         assignment: str = "soft",
         init_params: Any = "auto",
         n_init: int = 1,
@@ -158,8 +154,6 @@ n_features_in_, feature_names_in_
         precisions_init: Any = None,
         learning_decay: float = 1.0,
         warm_start: bool = False,
-        certificate: int = 1000,
-        final_assignment: str = "auto",
         checkpoint: Any = None,
         spill: Any = None,
         max_memory: int | float | str | None = None,
@@ -174,7 +168,6 @@ n_features_in_, feature_names_in_
         self.weights = weights
         self.n_active = n_active
         self.search = search
-        self.n_neighbors = n_neighbors
         self.assignment = assignment
         self.init_params = init_params
         self.n_init = n_init
@@ -187,8 +180,6 @@ n_features_in_, feature_names_in_
         self.precisions_init = precisions_init
         self.learning_decay = learning_decay
         self.warm_start = warm_start
-        self.certificate = certificate
-        self.final_assignment = final_assignment
         self.checkpoint = checkpoint
         self.spill = spill
         self.max_memory = max_memory

@@ -19,7 +19,7 @@ from cprime._utils.messages import bytes_of
 from cprime._utils.threads import resolve_threads
 from cprime.em import ASSIGNMENTS
 from cprime.execution import Data
-from cprime.search import Bounded, Full, Graph, Papers, Search
+from cprime.search import Auto, Bounded, Full, Graph, Papers, Search
 from cprime.search.base import BaseSearch
 from cprime.seeding import is_given
 from cprime.sources.checked import check_weights as check_weights
@@ -34,7 +34,14 @@ TWO_LEVEL_COMPONENTS = 4096
 # Limits within which search="auto" is "bounded": most features, fewest clusters, fewest pairs of point and cluster.
 BOUNDED_FEATURES, BOUNDED_COMPONENTS, BOUNDED_EVALUATIONS = 4, 32, 2**21
 SPARSE_COMPONENTS = 4096  # Largest number of components whose neighbor lists contain all components if rows are sparse.
-SEARCHES = ("auto", "full", "bounded", "exact", "estimated", "graph")
+SEARCHES = {  # For each name that the argument `search` accepts: the search, with default options.
+    "auto": Auto(),
+    "full": Full(),
+    "bounded": Bounded(),
+    "exact": Papers("exact"),
+    "estimated": Papers("estimated"),
+    "graph": Graph(),
+}
 
 
 def check_flag_or_auto(value: Any, name: str) -> bool | None:
@@ -86,15 +93,9 @@ def check_common(estimator: Any) -> None:
     check_integer(estimator.n_init, "n_init", 1)
     check_integer(estimator.max_iter, "max_iter", 1)
     check_real(estimator.tol, "tol", 0.0)
-    if isinstance(estimator.n_neighbors, str):
-        check_choice(estimator.n_neighbors, "n_neighbors", ("auto",))
-    else:
-        check_integer(estimator.n_neighbors, "n_neighbors", 2)
     check_choice(getattr(estimator, "missing", "error"), "missing", ("error", "marginal"))
     check_flag(getattr(estimator, "semi_supervised", False), "semi_supervised")
-    check_search(estimator.search)
-    check_integer(estimator.certificate, "certificate", 0)
-    check_choice(estimator.final_assignment, "final_assignment", ("auto", "exact", "found"))
+    as_search(estimator.search)
     if estimator.spill is not None:
         check_spill(estimator.spill)
     check_real(getattr(estimator, "epsilon", 0.0), "epsilon", 0.0)
@@ -109,12 +110,17 @@ def check_common(estimator: Any) -> None:
         raise TypeError(f"verbose must be an instance of int, not {type(estimator.verbose).__name__}.")
 
 
-def check_search(value: Any) -> None:
-    """Raise TypeError or ValueError unless the value is the name of a search or an object of `cprime.search`."""
+def as_search(value: Any) -> Any:
+    """Return the argument `search`, a name or an object of `cprime.search`, as an object, which may be an `Auto`.
+
+    Raises TypeError or ValueError for other values.
+    """
     if isinstance(value, str):
-        check_choice(value, "search", SEARCHES)
-    elif not isinstance(value, BaseSearch):
+        check_choice(value, "search", tuple(SEARCHES))
+        return SEARCHES[value]
+    if not isinstance(value, BaseSearch):
         raise TypeError(f"search must be one of {list(SEARCHES)} or an object of cprime.search, got {value!r}.")
+    return value
 
 
 def check_spill(value: Any) -> Path:
@@ -214,9 +220,9 @@ def resolve_search(
     n_features: int | None = None,
     sparse: bool = False,
 ) -> Search:
-    """Return the search object for the arguments `search` and `n_neighbors` of an estimator.
+    """Return the search object for the argument `search` of an estimator.
 
-    Raises TypeError or ValueError if they are invalid, or incompatible with n_active.
+    Raises TypeError or ValueError if it is invalid, or incompatible with n_active.
     "auto" is the graph search if there are many components and an exact search would be expensive. Otherwise it is the
     bounded search if `n_features` (given for k-means only) is small, and the full search if not. In few dimensions only
     few centers are near a point, so distance bounds exclude the others for many iterations, and the full search gains
@@ -225,27 +231,17 @@ def resolve_search(
     the two nearest centers of a point are seldom near each other.
     n_active: C′, the size of active sets    n_points: number of points    sparse: whether rows are sparse
     """
-    search, given = estimator.search, None if estimator.n_neighbors == "auto" else int(estimator.n_neighbors)
-    check_search(search)
-    if not isinstance(search, str):
-        if given is not None:
-            raise ValueError(f"n_neighbors={given} has no effect beside search={search!r}: give it to that.")
-    else:
-        name = search
-        if given is not None and name in ("full", "bounded"):
-            raise ValueError(f"n_neighbors={given} has no effect with search={name!r}, which has no lists.")
-        if name == "auto":
-            low = n_features is not None and n_features <= BOUNDED_FEATURES
-            enough = n_components >= BOUNDED_COMPONENTS and n_components * n_points >= BOUNDED_EVALUATIONS
-            exact = "bounded" if low and enough else "full"
-            name = "graph" if are_many(n_components, n_points) and n_active < n_components else exact
-        if name == "graph":
-            complete = sparse and given is None and n_components <= SPARSE_COMPONENTS
-            search = Graph(max(2, n_components) if complete else given)
-        elif name in ("exact", "estimated"):
-            search = Papers(name) if given is None else Papers(name, n_neighbors=given)
+    search = as_search(estimator.search)
+    if isinstance(search, Auto):
+        low = n_features is not None and n_features <= BOUNDED_FEATURES
+        enough = n_components >= BOUNDED_COMPONENTS and n_components * n_points >= BOUNDED_EVALUATIONS
+        if are_many(n_components, n_points) and n_active < n_components:
+            search = Graph(**search.get_params())
         else:
-            search = Full() if name == "full" else Bounded()
+            exact = Bounded if low and enough else Full
+            search = exact(certificate=search.certificate, final_assignment=search.final_assignment)
+    if isinstance(search, Graph) and search.n_neighbors is None and sparse and n_components <= SPARSE_COMPONENTS:
+        search = search.with_params(n_neighbors=max(2, n_components))
     if search.stores_bounds and n_active != 1:
         raise ValueError(f"search='bounded' needs n_active=1, got {n_active}.")
     if n_components == 1:
@@ -281,7 +277,8 @@ def resolve_jumps(estimator: Any, search: Search, epsilon: float, sparse: bool) 
     if estimator.n_clusters == 1 or fixed:
         return False
     if wanted is None:
-        nothing_named = isinstance(estimator.init, str) and estimator.search == estimator.init == "auto"
+        is_auto = isinstance(as_search(estimator.search), Auto)
+        nothing_named = is_auto and isinstance(estimator.init, str) and estimator.init == "auto"
         return epsilon == 0 and (search.exchanges or (nothing_named and not sparse))
     return wanted
 
@@ -310,9 +307,10 @@ def unused_arguments(estimator: Any, search: Search, init: Any) -> Iterator[str]
     """
     given = estimator.get_params(deep=False)
     n_components = estimator._n_components()
-    if given.get("n_neighbors", "auto") != "auto" and not search.has_lists:
+    n_neighbors = getattr(as_search(given["search"]), "n_neighbors", None)
+    if n_neighbors is not None and not search.has_lists:
         why = "there is one component" if n_components == 1 else f"the search is {search!r}, which keeps no lists"
-        yield f"n_neighbors={given['n_neighbors']} has no effect: {why}"
+        yield f"search={given['search']!r}: n_neighbors={n_neighbors} has no effect: {why}"
     if is_given(init):
         if given.get("n_init", 1) > 1:
             yield f"n_init={given['n_init']} has no effect: the start is given, so there is one run"

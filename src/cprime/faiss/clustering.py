@@ -41,7 +41,7 @@ class Kmeans:
         rounds the final centroids), init_method, max_points_per_centroid, min_points_per_centroid, early_stop_threshold
         and the other fields of `faiss.ClusteringParameters`. If progressive_dim_steps is given, even as 1, the defaults
         are those of `faiss.ProgressiveDimClusteringParameters`, niter=10 and apply_pca=True. Arguments that only
-        `cprime.KMeans` has are accepted too, such as search, n_neighbors, n_threads, callbacks.
+        `cprime.KMeans` has are accepted too, such as search, n_threads, callbacks.
 
     Attributes
     ----------

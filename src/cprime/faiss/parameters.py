@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime import KMeans
+from cprime.estimators.validation import as_search
 from cprime.faiss.progressive import steps_of
 from cprime.faiss.vectors import Vectors, directions, drawn, faiss
 from cprime.sources import Source, array_of
@@ -27,6 +28,9 @@ def fitted(
     With cp.spherical, vectors are compared by inner products and centers have length 1.
     start: argument `init` of `KMeans` if `cp` has FAISS's default initialization
     """
+    search = arguments.get("search", "auto")
+    if isinstance(search, str):  # labels are not used
+        arguments = arguments | {"search": as_search(search).with_params(final_assignment="found")}
     estimator = KMeans(C, **_arguments(cp, start) | arguments)
     if cp.spherical:
         estimator.metric = "cosine"
@@ -81,7 +85,6 @@ def _arguments(cp: Any, start: str) -> dict[str, Any]:
         "random_state": cp.seed if cp.seed >= 0 else None,
         "verbose": int(cp.verbose),
         "n_threads": faiss.omp_get_max_threads(),
-        "final_assignment": "found",
     }
 
 

@@ -43,6 +43,10 @@ _MOST_HEADER = 100_000_000  # largest number of bytes of a header, which other r
 # Constructor parameters and their values in files of former versions, and the present ones with the same meaning.
 _FORMER_NAMES = {"exchange": "jumps"}
 _FORMER_VALUES = {("semi_supervised", "auto"): False, ("assignment", "posterior"): "sampled"}
+# Options that are now those of the search, with their former defaults, and the searches by their names in a parameter.
+_OPTIONS_OF_SEARCH = {"n_neighbors": "auto", "certificate": 1000, "final_assignment": "auto"}
+_SEARCHES = {"auto": "search.Auto", "full": "search.Full", "bounded": "search.Bounded", "graph": "search.Graph"}
+_SEARCHES |= dict.fromkeys(("exact", "estimated"), "search.Papers")
 _classes: dict[str, type[BaseEstimator]] = {}
 _logger = logging.getLogger(__name__)
 
@@ -84,6 +88,14 @@ def present_params(params: dict[str, Any]) -> dict[str, Any]:
     jumps = None if search is None else search.pop("exchange", None)
     if jumps is not None:
         params["exchange"] = jumps
+    moved = {name: params.pop(name) for name in _OPTIONS_OF_SEARCH if name in params}
+    changed = {name: value for name, value in moved.items() if value != _OPTIONS_OF_SEARCH[name]}
+    if search is not None:
+        search.update(changed)
+    elif changed and params["search"] in _SEARCHES:
+        short = params["search"]
+        fields = changed | ({"lists": short} if short in ("exact", "estimated") else {})
+        params["search"] = {"object": {"class": _SEARCHES[short], "fields": fields}}
     named = {_FORMER_NAMES.get(name, name): value for name, value in params.items()}
     return {
         name: _FORMER_VALUES.get((name, value), value) if isinstance(value, str) else value

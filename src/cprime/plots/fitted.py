@@ -13,8 +13,9 @@ from sklearn.utils.validation import _check_feature_names, check_is_fitted
 from cprime.estimators import GaussianMixture, KMeans, StudentTMixture
 from cprime.estimators.fitted import centers_of, data_for, model_of, without_names, without_preparation
 from cprime.estimators.opening import preparation_of
+from cprime.estimators.validation import as_search
 from cprime.model import Model
-from cprime.search import Full
+from cprime.search import Auto, Full
 from cprime.sources.checked import checked
 from cprime.sources.foreign import plain
 
@@ -109,10 +110,11 @@ def with_full_search(estimator: Any, search: Full) -> Any:
 
     `jumps` and `init` of `KMeans`, if "auto", depend on the argument `search`.
     """
-    copy = clone(estimator).set_params(search=search, n_neighbors="auto")
+    copy = clone(estimator).set_params(search=search)
     params = estimator.get_params(deep=False)
-    values = [params.get(name) for name in ("jumps", "search", "init")]
+    values = [params.get(name) for name in ("jumps", "init")]
     automatic = all(isinstance(value, str) and value == "auto" for value in values)
+    automatic &= isinstance(as_search(estimator.search), Auto)
     if automatic and params["missing"] == "error" and not params["epsilon"] and params["fixed_centers"] is None:
         copy.set_params(jumps=True)
     return copy

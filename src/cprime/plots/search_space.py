@@ -59,8 +59,9 @@ class SearchSpaceDisplay:
     >>> from cprime import KMeans
     >>> from cprime.datasets import birch
     >>> from cprime.plots import SearchSpaceDisplay
+    >>> from cprime.search import Papers
     >>> X = birch(25, random_state=0).data
-    >>> km = KMeans(25, search="exact", n_neighbors=5, random_state=0).fit(X)
+    >>> km = KMeans(25, search=Papers(n_neighbors=5), random_state=0).fit(X)
     >>> display = SearchSpaceDisplay.from_estimator(km, X[0])
     >>> len(display.looks[0].kept), len(display.looks[0].space)
     (1, 5)

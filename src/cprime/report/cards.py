@@ -86,7 +86,7 @@ def _search(estimator: Any, course: ConvergenceHistory | None) -> Card | None:
     elif getattr(estimator, "neighbors_", None) is None:
         text = "Exact: nothing was left out that could have been a row's best cluster."
     else:
-        text = "The search was partial, and no sample of it was checked: certificate=1000 says how good it was."
+        text = "The search was partial, and none of its points was checked: its option certificate=1000 does so."
     if course is not None and course.evaluations.max() > 0 and np.ptp(course.evaluations) > 0:
         percent = 100 * course.evaluations
         names = [f"iteration {i + 1}: {value:.3g} % of all" for i, value in enumerate(percent)]

@@ -1,8 +1,10 @@
 """Searches, which choose the candidate components of each point. Each search has its own file.
 
-Instances of `Full`, `Bounded`, `Graph` and `Papers` are values of the argument `search` of estimators. The strings that
-this argument accepts are shorthands for such instances. Equality, repr and `clone` compare or copy the options.
+Instances of `Auto`, `Full`, `Bounded`, `Graph` and `Papers` are values of the argument `search` of estimators. The
+strings that this argument accepts are shorthands for such instances. Equality, repr and `clone` compare or copy the
+options.
 
+- `auto.py`: the options of a search that the fit chooses.
 - `full.py`: all C.
 - `bounded.py`: those that distance bounds from earlier iterations do not exclude; the result is that of `full.py`.
 - `labelled.py`: all C, but points with a label have its component only (`fit(X, y)`).
@@ -20,6 +22,7 @@ this argument accepts are shorthands for such instances. Equality, repr and `clo
 `jumped`, `undone`. Partial searches start from the two-level structure of `neighbors/cells.py`.
 """
 
+from cprime.search.auto import Auto
 from cprime.search.base import Look, Lookup, Sample, Search, SearchStats
 from cprime.search.bounded import Bounded
 from cprime.search.full import Full
@@ -27,6 +30,7 @@ from cprime.search.graph import Graph
 from cprime.search.papers import Papers
 
 __all__ = [
+    "Auto",
     "Bounded",
     "Full",
     "Graph",

@@ -7,13 +7,14 @@ returns the callable that searches each block of points, and `learn` updates the
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from cprime._utils.arguments import check_choice, check_integer
 from cprime._utils.random import Key
 from cprime._utils.threads import union_of_ids
 from cprime._utils.values import Options
@@ -106,6 +107,19 @@ class Search(Protocol):
         """Return whether E-steps before the first M-step end early, once one lowers the error by less than 1 %."""
         ...
 
+    @property
+    def final_assignment(self) -> str:
+        """Return "exact" if a last pass compares all points with all components, "found" if not, "auto" if it is cheap.
+
+        The search of the fit was partial, or one of lazy-k-means.
+        """
+        ...
+
+    @property
+    def certificate(self) -> int:
+        """Return the number of points for which a partial search is compared with an exact one after the fit."""
+        ...
+
     published: ClassVar[bool]
     exchanges: ClassVar[bool]
     has_lists: ClassVar[bool]
@@ -184,9 +198,13 @@ class Search(Protocol):
         ...
 
 
+@dataclass(frozen=True, repr=False)
 class BaseSearch(Options):
     """Base class of searches: options that scikit-learn can read, and defaults for members that few searches need.
 
+    certificate: number of random points that are searched exactly after a fit with a partial search; 0 omits this
+    final_assignment: "found" if labels are those of the search, also the lazy ones of an exact search in lazy-k-means;
+    "exact" if they are the best components; "auto" if the fit decides by the time that this takes
     published: whether the search is that of a published algorithm, so that arguments "auto" of a fit must not alter it
     exchanges: whether a k-means fit with this search makes jumps of centers and exchange steps between iterations
     has_lists: whether the search uses neighbor lists, and the user may choose their length
@@ -199,6 +217,20 @@ class BaseSearch(Options):
     has_lists: ClassVar[bool] = False
     stores_bounds: ClassVar[bool] = False
     incremental: ClassVar[bool] = True
+
+    _: KW_ONLY
+    certificate: int = 1000
+    final_assignment: str = "auto"
+
+    def __post_init__(self) -> None:
+        check_integer(self.certificate, "certificate", 0)
+        check_choice(self.final_assignment, "final_assignment", ("auto", "exact", "found"))
+
+    def __repr__(self) -> str:
+        """Return the constructor call, without options that have their default values."""
+        changed = [field for field in fields(self) if getattr(self, field.name) != field.default]
+        shown = [f"{field.name}={getattr(self, field.name)!r}" for field in changed]
+        return f"{type(self).__name__}({', '.join(shown)})"
 
     def regroups(self, data: Data) -> bool:
         """Return False: the default, for searches that do not profit from rows that are sorted by component."""

@@ -105,12 +105,20 @@ class BoundedState:
 
 
 @storable("search.Bounded")
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Bounded(BaseSearch):
     """Exact search by bounds of distances.
 
     All C centers are evaluated in the first iterations, because many points are reassigned. In later iterations, bounds
     of distances exclude most centers.
+
+    Parameters
+    ----------
+    certificate : int, default=1000
+        No effect, because only partial searches are compared with an exact one.
+    final_assignment : {"auto", "exact", "found"}, default="auto"
+        "found" leaves the points of a lazy-k-means (`epsilon` of `KMeans`) in the lazy assignment; otherwise labels are
+        the nearest centers.
 
     Examples
     --------

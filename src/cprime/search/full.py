@@ -31,9 +31,17 @@ class FullLookup:
 
 
 @storable("search.Full")
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Full(BaseSearch):
     """Exact search over all components. With one component per point (C′ = 1), k-means is Lloyd's algorithm.
+
+    Parameters
+    ----------
+    certificate : int, default=1000
+        No effect, because only partial searches are compared with an exact one.
+    final_assignment : {"auto", "exact", "found"}, default="auto"
+        "found" leaves the points of a lazy-k-means (`epsilon` of `KMeans`) in the lazy assignment; otherwise labels are
+        the nearest centers.
 
     Examples
     --------

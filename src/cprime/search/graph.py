@@ -188,7 +188,7 @@ class GraphState:
 
 
 @storable("search.Graph")
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Graph(BaseSearch):
     """Search among the neighbors of each point's best component and its active set: O(N G D) per iteration.
 
@@ -197,11 +197,18 @@ class Graph(BaseSearch):
     n_neighbors : int or None, default=None
         G, the length of a component's neighbor list, itself included. None begins with 33 for k-means and 65 for
         mixtures, and doubles the length, to at most C / 4 or 129, as long as an exact search of sampled points shows
-        that the lists are too short: see `docs/searches.md`.
+        that the lists are too short: see `docs/searches.md`. For sparse data with up to 4096 components, lists are then
+        complete.
     regroup : bool or None, default=None
         Whether the fit uses a copy of each chunk in which points are sorted by component. The sorted copy makes passes
         faster and takes twice the memory. None means True for data of one chunk of at most 4 GiB. The caller's data are
         never changed.
+    certificate : int, default=1000
+        Number of random points that are searched exactly after the fit, for `certificate_`; 0 omits it.
+    final_assignment : {"auto", "exact", "found"}, default="auto"
+        How `labels_` and the objective are computed: "exact" searches all components once more for every point, as
+        `predict` does; "found" uses what the search has found. "auto" is "exact" if that takes no longer than the fit
+        itself: if N·C is at most four times the evaluations of the fit. See also `epsilon` of `KMeans`.
 
     Examples
     --------
@@ -229,6 +236,7 @@ class Graph(BaseSearch):
         return len(data.sizes) == 1 and data.n_bytes <= LARGEST_COPY  # sorted copies of several chunks are not stored
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.n_neighbors is not None:
             check_integer(self.n_neighbors, "n_neighbors", 2)
         if not isinstance(self.regroup, bool | np.bool_ | None):

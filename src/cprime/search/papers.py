@@ -134,7 +134,7 @@ class PapersState:
 
 
 @storable("search.Papers")
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Papers(BaseSearch):
     """Search of the algorithms var-GMM-X and var-GMM-S (for C′ = 1: var-k-means-X and -S) of Forster & Lücke (2018).
 
@@ -153,6 +153,12 @@ class Papers(BaseSearch):
         Number of E-steps before the first M-step; None is 25 with start="random", else 0. "auto" ends them when one
         lowers the quantization error by less than 1 %, at the latest after 100. The paper takes "a couple of initial
         E-steps (optimized on the training quantization error)".
+    certificate : int, default=1000
+        Number of random points that are searched exactly after the fit, for `certificate_`; 0 omits it.
+    final_assignment : {"auto", "exact", "found"}, default="auto"
+        How `labels_` and the objective are computed: "exact" searches all components once more for every point, as
+        `predict` does; "found" uses what the search has found. "auto" is "exact" if that takes no longer than the fit
+        itself: if N·C is at most four times the evaluations of the fit. See also `epsilon` of `KMeans`.
 
     Examples
     --------
@@ -178,6 +184,7 @@ class Papers(BaseSearch):
     has_lists: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name, choices in (("lists", ("exact", "estimated")), ("start", ("two-level", "random"))):
             check_choice(getattr(self, name), name, choices)
         check_integer(self.n_neighbors, "n_neighbors", 2)

@@ -23,6 +23,7 @@ from cprime.estimators.watching import Watch, restore_on_error, unfitted_copy, w
 from cprime.execution.block import Block
 from cprime.kernels import computing
 from cprime.model import TiedSpherical
+from cprime.search import Auto
 from cprime.selection.bisection import Cell, cells, union
 from cprime.selection.criteria import bic, share_gain
 from cprime.selection.results import Mixture
@@ -163,7 +164,7 @@ class Splitter(NearestCenter, Clusterer):
             "tol": self.tol,
             "n_threads": self.n_threads,
             "random_state": 0,
-            "certificate": 0,
+            "search": Auto(certificate=0),
         } | changes
         if self.n_active == 1 or C == 1:
             return KMeans(C, init=centers, **common).fit(data.points.given(), None, data.weights)

@@ -207,7 +207,9 @@ def _faster(estimator: Any, rows: PlannedRows, course: CostEstimate) -> list[str
         share = _FEW_ITERATIONS / course.iterations
         found.append(f"max_iter={_FEW_ITERATIONS} (then {_shown_seconds(course.seconds * share)})")
     if course.final > 0.2 * course.seconds:
-        found.append(f'final_assignment="found" (then {_shown_seconds(course.seconds - course.final)})')
+        found.append(
+            f'the option final_assignment="found" of the search (then {_shown_seconds(course.seconds - course.final)})'
+        )
     if getattr(estimator, "covariance_type", "diag") == "full" and rows.data.n_features > 8:
         found.append('covariance_type="diag": D products a cost, not D²')
     return found

@@ -119,8 +119,8 @@ def _extrapolated(estimator: Any, rows: PlannedRows, fits: list[_Fit], reading: 
         outside = _along(before.n, last.n, before.outside, last.outside, N)
     passes, iterations, evaluations = counted.passes, counted.iterations, counted.evaluations
     seconds = passes * max(inside, reading) + outside
-    final = 0.0
-    if not plan.search.exact and (plan.final == "exact" or (plan.final == "auto" and CHEAPER * evaluations >= C)):
+    final, named = 0.0, plan.search.final_assignment
+    if not plan.search.exact and (named == "exact" or (named == "auto" and CHEAPER * evaluations >= C)):
         rate = last.inside / (last.n * max(1.0, last.evaluations)) * _ALL_AT_ONCE
         final, passes = max(N * C * rate, reading), passes + 1
     return CostEstimate(passes, iterations, estimator.n_init * (seconds + final), estimator.n_init * final)
@@ -183,15 +183,14 @@ def _scaled(estimator: Any, rows: PlannedRows, c: int) -> Any:
     plan, C = options_of(estimator).plan(rows.data), estimator._n_components()
     exact = plan.n_kept == C
     kept = c if exact else min(plan.n_kept, c)
+    certificate = min(plan.search.certificate, 100)
+    search = plan.search.with_params(certificate=certificate, final_assignment="found")
     given: dict[str, Any] = {
         "n_clusters": c,
         "n_components": c,
         "n_init": 1,
-        "search": plan.search if plan.search.exact or kept < c else "full",
-        "n_neighbors": "auto",
+        "search": search if search.exact or kept < c else "full",
         "n_active": None if kept == c and exact else kept,
-        "final_assignment": "found",
-        "certificate": min(estimator.certificate, 100),
         "random_state": 0,
         "verbose": 0,
         "warm_start": False,

@@ -126,7 +126,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         mode = (target if target.exists() else temporary).stat().st_mode & 0o7777
         yield temporary
-        _flush(temporary, os.O_RDWR)
+        flush(temporary)
         # The permissions are set again, because a library may have replaced the temporary file by another one.
         os.chmod(temporary, mode)
         os.replace(temporary, target)
@@ -136,7 +136,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         with suppress(FileNotFoundError):
             os.unlink(temporary)
         raise
-    flush_folder(target.parent)
+    flush(target.parent)
 
 
 def vacant_folder(path: str | os.PathLike[str]) -> Path:
@@ -200,7 +200,9 @@ def filling(path: str | os.PathLike[str]) -> Iterator[Path]:
     try:
         temporary.mkdir()
         yield temporary
-        _flush_files(temporary)
+        with ThreadPoolExecutor(_FLUSHED_TOGETHER) as pool:
+            for _ in pool.map(flush, [temporary, *temporary.rglob("*")]):
+                pass  # Fetching the results raises the errors of the threads.
         if target.exists():
             temporary.chmod(target.stat().st_mode & 0o7777)
             target.rmdir()
@@ -208,31 +210,15 @@ def filling(path: str | os.PathLike[str]) -> Iterator[Path]:
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
-    flush_folder(target.parent)
+    flush(target.parent)
 
 
-def flush_folder(folder: Path) -> None:
-    """Wait until a folder's list of file names is written to the disk."""
-    if hasattr(os, "O_DIRECTORY"):
-        _flush(folder, os.O_RDONLY | os.O_DIRECTORY)
-
-
-def _flush_files(folder: Path) -> None:
-    """Wait until all files below a folder are written to the disk. They are flushed in parallel, which is faster."""
-    with ThreadPoolExecutor(_FLUSHED_TOGETHER) as pool:
-        for _ in pool.map(_flush_any, [folder, *folder.rglob("*")]):
-            pass  # Fetching the results raises the errors of the threads.
-
-
-def _flush_any(path: Path) -> None:
-    if path.is_dir():
-        flush_folder(path)
-    else:
-        _flush(path, os.O_RDWR)
-
-
-def _flush(path: Path, flags: int) -> None:
-    descriptor = os.open(path, flags)
+def flush(path: Path) -> None:
+    """Wait until a file, or the list of file names of a folder, is written to the disk."""
+    is_folder = path.is_dir()
+    if is_folder and not hasattr(os, "O_DIRECTORY"):
+        return
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY if is_folder else os.O_RDWR)
     try:
         os.fsync(descriptor)
     finally:

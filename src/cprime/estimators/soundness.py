@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cprime._utils.number_types import check_largest
-from cprime.em.fuzzy import REGULARIZED
+from cprime.em import HISTORY, fuzzy
 from cprime.model import TiedSpherical
 
 _LOOP = ("n_iter_", "converged_", "history_", "n_active_")
@@ -41,12 +41,9 @@ _COURSE = {*_EM, "labels_"} - {"variance_", "n_active_", "lower_bound_"}
 _MAY_LACK = {"KMeans": _COURSE} | {  # Attributes, by class, that an estimator derived from others may lack.
     kind: _COURSE | {"counts_", "lower_bound_"} for kind, needed in NEEDED.items() if needed is _MIXTURE
 }
-_EM_COLUMNS = ("phase", "lower_bound", "quantization_error", "n_distances", "n_moved", "seconds")
-_COLUMNS = dict.fromkeys(
-    ("KMeans", "SoftKMeans", "GaussianMixture", "StudentTMixture", "PoissonMixture", "CategoricalMixture"), _EM_COLUMNS
-) | {
+_COLUMNS = {kind: HISTORY.names for kind, needed in NEEDED.items() if "certificate_" in needed} | {
     "KMedians": ("inertia", "n_moved", "seconds"),
-    "FuzzyKMeans": ("objective", "n_distances", "seconds"),
+    "FuzzyKMeans": fuzzy.HISTORY.names,
     "XMeans": ("n_clusters", "criterion"),
     "GMeans": ("n_clusters", "criterion"),
 }
@@ -302,7 +299,7 @@ _CHECKS: dict[str, Callable[[Any, _Sizes], bool]] = {
     "variance_": lambda value, s: _positive(value),
     "stiffness_": lambda value, s: _positive(value),
     "m_": lambda value, s: _number(value, 1.0),
-    "regularizer_": lambda value, s: value in (None, *REGULARIZED),
+    "regularizer_": lambda value, s: value in (None, *fuzzy.REGULARIZED),
     "regularization_": lambda value, s: value is None or _positive(value),
     "inertia_": lambda value, s: _number(value, 0.0),
     "lower_bound_": lambda value, s: _number(value),

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import load, save
 
-from cprime._utils.files import CHECKSUM_BYTES, flush_folder, read_whole
+from cprime._utils.files import CHECKSUM_BYTES, flush, read_whole
 from cprime._utils.storable import strict_json
 
 
@@ -65,4 +65,4 @@ def _write(path: Path, content: bytes) -> None:
         file.flush()
         os.fsync(file.fileno())
     part.replace(path)
-    flush_folder(path.parent)
+    flush(path.parent)

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from safetensors import SafetensorError
 
-from cprime._utils.files import flush_folder
+from cprime._utils.files import flush
 from cprime._utils.storable import decode, encode
 from cprime._utils.threads import in_background
 from cprime.em import Runs
@@ -110,7 +110,7 @@ class Checkpoint:
             tensors = {}
             head = {"runs": _encoded(runs, tensors), "sums": sums, "format": FORMAT}
             write_tensors(place / HEAD, tensors, head)
-            flush_folder(self.folder)
+            flush(self.folder)
         except OSError as error:
             shutil.rmtree(place, ignore_errors=True)
             raise self._failed("no state could be written, a resumed fit continues from the last one", error) from error

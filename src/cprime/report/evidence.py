@@ -16,7 +16,7 @@ from cprime.estimators.fitted import centers_of, data_for, feature_names, model_
 from cprime.estimators.opening import preparation_of
 from cprime.estimators.validation import check_integer, check_weights
 from cprime.execution import Data, local
-from cprime.kernels import Floats, Rows, posterior, with_nan
+from cprime.kernels import Floats, posterior, with_nan
 from cprime.model import Model
 from cprime.sources.prepared import Preparation
 
@@ -154,7 +154,9 @@ def gather(estimator: Any, X: Any, sample_weight: Any = None, max_rows: Any = "a
         raise ValueError(f"sample_weight must have a positive sum over the {len(rows)} rows of the report, got 0.")
     if model is not None:
         model = model_of(estimator, data)
-        best = _best(model, taken.X, estimator.n_active_ + _MORE)
+        n_kept = min(estimator.n_active_ + _MORE, len(model.centers))
+        ids, costs = model.components().best(model.embed(taken.X), n_kept)
+        best = Best(ids, model.log_scale + model.scale * costs.astype(np.float64))
         labels = best.ids[:, 0]
     else:
         best, labels = None, fitted.predict(X)
@@ -165,11 +167,6 @@ def gather(estimator: Any, X: Any, sample_weight: Any = None, max_rows: Any = "a
 def shortened(name: str, longest: int) -> str:
     """Return a feature name of at most `longest` characters: a longer one is cut, with an ellipsis at its end."""
     return name if len(name) <= longest else f"{name[: longest - 1]}…"
-
-
-def _best(model: Model, X: Rows, n_kept: int) -> Best:
-    ids, costs = model.components().best(model.embed(X), min(n_kept, len(model.centers)))
-    return Best(ids, model.log_scale + model.scale * costs.astype(np.float64))
 
 
 def log_sum(log_joint: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -32,7 +32,7 @@ def test_covariances_of_given_means_are_about_these_means(X, family, gaps):
     model = family.starting(means, np.full(4, 0.25), 0.0)
     if gaps and issubclass(family, tuple(STUDENT_T.values())):
         pytest.skip("t distributions have no missing values")
-    found = em.hard_start(local(as_rows(X), w), model.with_gaps() if gaps else model, True, keeps_centers=True)
+    found = em.hard_start(local(as_rows(X), w), model.with_missing() if gaps else model, True, keeps_centers=True)
     label = np.square(X[:, np.newaxis] - means).sum(axis=2).argmin(axis=1)
     moved = X - means[label]
     each = np.array([(w * (label == c) * moved.T) @ moved / w[label == c].sum() for c in range(4)])

@@ -98,7 +98,7 @@ class Wrong:
     """Object of a type that no option accepts."""
 
 
-def with_gaps(X: Any) -> Any:
+def with_missing(X: Any) -> Any:
     X = X.astype(float)
     X[::7, 1] = np.nan
     return X
@@ -181,7 +181,7 @@ GAUSSIAN = MIXTURE | {
     "means_init": Option(lambda X, C: X[:C]),
     "precisions_init": Option(lambda X, C: np.full((C, X.shape[1]), 4.0)),
 }
-K_MEANS["missing"] = MISSING = Option(always("marginal"), lambda fit, value: True, rows=with_gaps)
+K_MEANS["missing"] = MISSING = Option(always("marginal"), lambda fit, value: True, rows=with_missing)
 K_MEANS["semi_supervised"] = LABELS = Option(
     always(True), lambda fit, value: set(fit.labels_[:4].tolist()) == {1}, labels=of_first_rows
 )
@@ -310,7 +310,7 @@ def test_options_of_the_command_line_are_those_of_fits(model, size, tmp_path):
     cls, C = MODELS[model], SIZES[size][1]
     offered = {name for param in app.commands["fit"].params for name in param.opts}
     X = points(size, cls)
-    np.save(tmp_path / "gaps.npy", with_gaps(X))
+    np.save(tmp_path / "gaps.npy", with_missing(X))
     np.save(tmp_path / "x.npy", X)
     tried = set()
     for name, option in ESTIMATORS[cls].items():

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from cprime import GaussianMixture
-from cprime.kernels import ReadGaps
+from cprime.kernels import ReadMissing
 
 pytestmark = pytest.mark.filterwarnings("ignore:The fit did not converge")
 
 FAMILIES = ("full", "tied", "diag", "spherical", "tied_spherical", "factors", "ppca")
 
 
-def with_gaps(X, share, seed=1):
+def with_missing(X, share, seed=1):
     """Return a copy of the rows with random missing values; the first row has no values at all."""
     holed = X.copy()
     holed[np.random.default_rng(seed).random(X.shape) < share] = np.nan
@@ -55,11 +55,11 @@ def test_rows_without_values_cost_exactly_the_weight(family, dtype, n_active):
     for seed in range(4):
         rng = np.random.default_rng(seed)
         X = (rng.normal(size=(250, 4)) + 5 * rng.integers(0, 5, (250, 1))) * [1, 10, 3, 0.1]
-        X = with_gaps(X.astype(dtype), 0.3, seed)
+        X = with_missing(X.astype(dtype), 0.3, seed)
         gm = mixture(5, covariance_type=family, weights="equal", n_active=n_active, max_iter=4).fit(X)
         shares = gm.predict_proba(X[:1])[0]
         active = n_active or 5
         np.testing.assert_array_equal(shares, np.where(np.arange(5) < active, dtype(1) / dtype(active), 0))
         assert gm.labels_[0] == gm.predict(X[:1])[0] == 0
-        costs = gm._parameters().with_gaps().components().best(ReadGaps()(X[:1]), 5)[1]
+        costs = gm._parameters().with_missing().components().best(ReadMissing()(X[:1]), 5)[1]
         assert len(np.unique(costs)) == 1

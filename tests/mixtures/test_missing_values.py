@@ -7,9 +7,9 @@ from scipy.stats import multivariate_normal
 from sklearn.utils import get_tags
 
 from cprime import GaussianMixture, KMeans, open_data
-from cprime.kernels import GaussianParameters, ReadGaps
+from cprime.kernels import GaussianParameters, ReadMissing
 from cprime.kernels.marginals import Marginals
-from cprime.kernels.masked import with_gaps as read_gaps
+from cprime.kernels.missing import with_missing as read_missing
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:The fit did not converge"),
@@ -28,7 +28,7 @@ def clustered(n, D, C=3, seed=0, dtype=np.float64):
     )
 
 
-def with_gaps(X, share=0.3, seed=1):
+def with_missing(X, share=0.3, seed=1):
     """Return a copy of the rows with random missing values; the first row has no values at all."""
     holed = X.copy()
     holed[np.random.default_rng(seed).random(X.shape) < share] = np.nan
@@ -89,7 +89,7 @@ def step(gm, X):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_distances_to_means_are_of_the_observed_values(family, dtype):
-    X = with_gaps(clustered(60, 4, dtype=dtype))
+    X = with_missing(clustered(60, 4, dtype=dtype))
     gm = mixture(covariance_type=family, max_iter=3).fit(X)
     labels, distances = gm.nearest(X)
     np.testing.assert_array_equal(labels, gm.predict(X))
@@ -104,7 +104,7 @@ def test_distances_to_means_are_of_the_observed_values(family, dtype):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_densities_are_those_of_what_is_observed(family, dtype):
-    X = with_gaps(clustered(40, 4, dtype=dtype))
+    X = with_missing(clustered(40, 4, dtype=dtype))
     gm = mixture(covariance_type=family, max_iter=5).fit(X)
     expected = joint(gm, X)
     likelihood = np.logaddexp.reduce(expected, axis=1)
@@ -117,7 +117,7 @@ def test_densities_are_those_of_what_is_observed(family, dtype):
 
 @pytest.mark.parametrize("family", EXACT)
 def test_a_step_is_that_of_little_and_rubin(family):
-    X = with_gaps(clustered(30, 3))
+    X = with_missing(clustered(30, 3))
     start = mixture(covariance_type=family, max_iter=2, tol=0).fit(X)
     weights, means, second = step(start, X)
     found = mixture(covariance_type=family, max_iter=3, tol=0).fit(X)
@@ -135,7 +135,7 @@ def test_a_step_is_that_of_little_and_rubin(family):
 
 
 def test_no_factors_are_a_diagonal():
-    X = with_gaps(clustered(60, 4))
+    X = with_missing(clustered(60, 4))
     start = {"means_init": np.nanmean(X, axis=0) + 5 * np.eye(3, 4), "max_iter": 6, "tol": 0}
     found = mixture(covariance_type="factors", **start).set_params(n_factors=0).fit(X)
     expected = mixture(covariance_type="diag", **start).fit(X)
@@ -155,7 +155,7 @@ def test_where_nothing_is_missing_the_bits_are_those_of_complete_data(family):
 
 
 def test_batches_with_gaps_fit_better_than_one_component():
-    X = with_gaps(clustered(500, 4))
+    X = with_missing(clustered(500, 4))
     gm = mixture(n_active=2)
     for begin in (0, 500, 1000):
         gm.partial_fit(np.roll(X, 7, axis=0)[begin::3])
@@ -165,7 +165,7 @@ def test_batches_with_gaps_fit_better_than_one_component():
 @pytest.mark.parametrize("family", FAMILIES)
 def test_imputed_numbers_are_conditional_means(family):
     X = clustered(60, 4, C=2)
-    holed = with_gaps(X)
+    holed = with_missing(X)
     gm = mixture(2, covariance_type=family, max_iter=4).fit(holed)
     log = joint(gm, holed)
     r = np.exp(log - np.logaddexp.reduce(log, axis=1, keepdims=True))
@@ -211,7 +211,7 @@ def test_far_and_narrow_components_keep_their_digits():
     """The density is accurate for a component whose mean is 1e7 of its standard deviations away."""
     X = clustered(50, 3, C=2)
     X[:50] = 1e-4 * X[:50] + 1e3
-    holed = with_gaps(X)
+    holed = with_missing(X)
     gm = mixture(2, covariance_type="diag", means_init=[X[:50].mean(axis=0), X[50:].mean(axis=0)], tol=0).fit(holed)
     np.testing.assert_allclose(gm.score_samples(holed), np.logaddexp.reduce(joint(gm, holed), axis=1), atol=1e-6)
     np.testing.assert_allclose(gm.covariances_[0], np.nanvar(holed[:50], axis=0), rtol=1e-6)
@@ -219,10 +219,10 @@ def test_far_and_narrow_components_keep_their_digits():
 
 def test_rows_of_one_pattern_and_of_many_agree():
     """Costs of several rows computed together equal the costs of each row computed alone."""
-    X = with_gaps(clustered(20, 5))
+    X = with_missing(clustered(20, 5))
     gm = mixture(max_iter=3).fit(X)
     model = gm._parameters()
-    rows, others = ReadGaps()(X), np.array([[1, 2], [0, 2], [0, 1]], dtype=np.int32)
+    rows, others = ReadMissing()(X), np.array([[1, 2], [0, 2], [0, 1]], dtype=np.int32)
     table = model.components().best(rows, 3)
     for i in range(1, len(X)):
         one = model.components().best(rows[i : i + 1], 3)
@@ -236,7 +236,7 @@ def test_rows_of_one_pattern_and_of_many_agree():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_row_is_the_same_alone_and_among_others(family, dtype):
     """A row's results do not depend on missing values in other rows, so ties are broken alike."""
-    X = with_gaps(clustered(40, 5, dtype=dtype), 0.1)
+    X = with_missing(clustered(40, 5, dtype=dtype), 0.1)
     gm = mixture(5, covariance_type=family, max_iter=3).fit(X)
     density, shares = gm.score_samples(X), gm.predict_proba(X)
     complete = ~np.isnan(X).any(axis=1)
@@ -266,7 +266,7 @@ def test_equal_rows_with_gaps_do_not_differ(tmp_path, path):
 
 
 def test_no_rows_have_no_extent():
-    rows = read_gaps(np.array([[1.0, np.nan], [2.0, 3.0]]))
+    rows = read_missing(np.array([[1.0, np.nan], [2.0, 3.0]]))
     assert rows.extent() == (3.0, 1.0)
     assert rows[:0].extent() == (0.0, 0.0)
 
@@ -277,12 +277,12 @@ def test_a_precision_that_rounding_makes_indefinite():
     found = Marginals(GaussianParameters(np.zeros((1, 3)), A[np.newaxis], np.zeros(1)))
     with pytest.raises(np.linalg.LinAlgError):
         np.linalg.cholesky((A.T @ A)[1:, 1:])
-    costs = found.table(read_gaps(np.array([[0.5, np.nan, np.nan]])), slice(None), np.zeros(3))
+    costs = found.table(read_missing(np.array([[0.5, np.nan, np.nan]])), slice(None), np.zeros(3))
     assert np.allclose(costs, np.log(1e-18) - 2 * np.log(2 * np.pi), rtol=1e-12)  # |P_mm| = (1 + e²) e², e = 1e-9
 
 
 def test_values_that_cannot_be_fitted_are_named():
-    X = with_gaps(clustered(20, 3))
+    X = with_missing(clustered(20, 3))
     with pytest.raises(ValueError, match=r'row 0, column 0\. Use GaussianMixture\(missing="marginal"\)'):
         GaussianMixture(2).fit(X)
     with pytest.raises(ValueError, match="infinity"):

@@ -161,10 +161,10 @@ def _pieces(source: Source, estimator: Any, wanted: PredictOptions) -> Iterator[
     A piece is a chunk, or a part of a chunk that is so small that the results for its rows fit into memory.
     """
     ranges = list(pairwise(accumulate(source.sizes, initial=0)))
-    gaps = getattr(estimator, "missing", "error") == "marginal" or preparation_of(estimator).fill is not None
+    has_missing = getattr(estimator, "missing", "error") == "marginal" or preparation_of(estimator).fill is not None
     n_bytes = 8 * (3 + wanted.proba * len(centers(estimator)))  # approximate size of the results for a row
     for (begin, end), X in zip(ranges, ahead(source, ranges), strict=True):
-        source.check_finite(X, begin, gaps=gaps)
+        source.check_finite(X, begin, has_missing=has_missing)
         for a, b in cuts(0, end - begin, n_bytes):
             yield begin + a, X[a:b]
 

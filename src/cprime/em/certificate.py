@@ -310,7 +310,7 @@ def _drawn(
         greatest = data.map(partial(_greatest_of, loss, find), None, np.float64)
         cumulated = np.cumsum(np.asarray(greatest))
         return _located(cumulated, uniform * cumulated[-1]), float(cumulated[-1] / len(cumulated))
-    job = SumLosses(loss, reads=data.gaps)
+    job = SumLosses(loss, reads=data.has_missing)
     sums = data.each(job)
     ends = np.cumsum(sums.sums)
     places = uniform * ends[-1]

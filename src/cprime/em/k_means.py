@@ -298,7 +298,7 @@ class Lloyd(_KMeans):
 
     def all_passes(self, model: TiedSpherical, search: Search, data: Data) -> AllPasses | None:
         settings, n_products = self.settings, data.n_points * model.n_components * data.n_features
-        one_block = data.in_memory and not data.placed and not data.gaps and n_products <= _SMALL
+        one_block = data.in_memory and not data.placed and not data.has_missing and n_products <= _SMALL
         plain = type(search) is Full and not settings.epsilon and model.moves_to_means
         if not (one_block and plain and settings.max_iter <= _FEW_STEPS and self.progress.n_steps == 0):
             return None

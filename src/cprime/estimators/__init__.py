@@ -4,7 +4,7 @@
 (`base.py`: fits, bounds) and `NearestCenter` (labels, distances and J from centers, also for other estimators).
 Mixtures have one class `Mixture` (`mixture.py`) between `Clusterer` and the public classes. Other methods are functions
 that classes take: `fitted_mixture.py` (predictions, densities), `nearest_center.py`, `approximate.py` (`certify`),
-`gaps.py` (`impute`), `batches.py` (`partial_fit` of `KMeans`), `updating.py` (`update`), `conditionals.py`.
+`missing.py` (`impute`), `batches.py` (`partial_fit` of `KMeans`), `updating.py` (`update`), `conditionals.py`.
 
 - `opening.py`: data of any type become `execution.Data`; `as_prepared` is the one place that fills and scales rows.
 - `validation.py`, `constraints.py`: checks of arguments. `problems.py`, `mixture_problems.py`: options of

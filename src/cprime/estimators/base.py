@@ -10,7 +10,7 @@ from cprime import em
 from cprime._utils.random import Key, seed_of
 from cprime._utils.values import replace
 from cprime.estimators.folders import opened_checkpoint, spilling
-from cprime.estimators.gaps import filled_by_means
+from cprime.estimators.missing import filled_by_means
 from cprime.estimators.opening import names_of, opened
 from cprime.estimators.problems import Labels
 from cprime.estimators.quality import Bounds, certificate_text, remarks, warn_if_poor
@@ -19,7 +19,7 @@ from cprime.estimators.solutions import FitRecord, Solution, without_solution
 from cprime.estimators.validation import unused_arguments
 from cprime.estimators.watching import CallbackSupportMixin, Watch, unfitted_copy
 from cprime.execution import Data
-from cprime.kernels import ReadGaps, computing
+from cprime.kernels import ReadMissing, computing
 from cprime.model import Model
 from cprime.search import Full
 from cprime.search.base import BaseSearch
@@ -85,7 +85,7 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
         more: arguments of `_parameters`, such as the reg_covar of a mixture
         """
         model = self._parameters(*more)
-        return model.with_gaps() if data.gaps else model
+        return model.with_missing() if data.has_missing else model
 
     def _dtype(self) -> np.dtype:
         """Return the data type of the fitted parameters."""
@@ -110,13 +110,13 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
 
         reset: whether the rows are training data
         """
-        if not data.gaps:
+        if not data.has_missing:
             return data
         if reset:
             return filled_by_means(data, names_of(self))
         model = self._parameters()
         mean: NDArray[np.float64] = np.average(model.centers, axis=0, weights=model.weights)
-        return data.read_by(ReadGaps(mean), gaps=True)
+        return data.read_by(ReadMissing(mean), has_missing=True)
 
     def _options(self) -> Any:
         """Return the options of a fit as a value, whose method `problem` returns what the fit of some data solves."""

@@ -109,7 +109,7 @@ def partial_fit(self: T, X: Any, y: Any = None, sample_weight: Any = None) -> T:
         _check_goes_on(k_means)
     adapts = centers_jump(k_means)
     data = k_means._opened(X, sample_weight, reset=first)
-    if data.gaps:
+    if data.has_missing:
         raise ValueError("partial_fit needs complete rows, whatever `missing` is: fit them, or impute first.")
     history = history_of(k_means)
     key = Key(seed_of(k_means.random_state), iteration=len(history))

@@ -100,7 +100,7 @@ def labelled_search(estimator: Any, labels: NDArray[np.int32], data: Data) -> Se
         value = getattr(estimator, name, allowed)
         if value != allowed:
             raise ValueError(f"y with labels needs {name}={allowed}, got {value!r}.")
-    if data.gaps:
+    if data.has_missing:
         raise ValueError("y with labels needs complete rows: impute missing values first.")
     return Labelled(labels)
 
@@ -134,7 +134,7 @@ def check_fixed_centers(estimator: Any, data: Data) -> NDArray | None:
         return None
     if estimator.size_max is not None or estimator.size_min is not None:
         raise ValueError("fixed_centers needs size_max=None and size_min=None.")
-    if data.gaps:
+    if data.has_missing:
         raise ValueError("fixed_centers needs complete rows: impute missing values first.")
     n_clusters, n_features = estimator.n_clusters, data.n_features
     centers = copied(estimator.fixed_centers, data, "fixed_centers")
@@ -154,7 +154,7 @@ def resolve_bounds(options: Any, data: Data) -> SizeBounds:
     Dask collections, or if no assignment of the points (or a division of their weight) is within the bounds.
     """
     C, size_min, size_max = options.n_clusters, options.size_min, options.size_max
-    if data.gaps:
+    if data.has_missing:
         raise ValueError("size_max and size_min need complete rows: impute missing values first.")
     if not data.is_local:
         raise ValueError("size_max and size_min need an array, a table or a source: Dask collections have no sizes.")

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from cprime.estimators.conditionals import condition, marginal, regress
 from cprime.estimators.fitted import as_pipeline
 from cprime.estimators.fitted_mixture import best_of
-from cprime.estimators.gaps import impute
+from cprime.estimators.missing import impute
 from cprime.estimators.mixture import Mixture
 from cprime.kernels import Rows, computing
 from cprime.persistence import model_files

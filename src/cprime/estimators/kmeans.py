@@ -14,7 +14,7 @@ from cprime.estimators.base import Clusterer
 from cprime.estimators.batches import partial_fit
 from cprime.estimators.budget import opened_within
 from cprime.estimators.constraints import partial_labels
-from cprime.estimators.gaps import impute
+from cprime.estimators.missing import impute
 from cprime.estimators.nearest_center import NearestCenter, nearest, nearest_labels, to_sklearn, transform
 from cprime.estimators.problems import KMeansOptions, kmeans_model
 from cprime.estimators.solutions import FitRecord, KMeansSolution

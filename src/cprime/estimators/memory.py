@@ -205,7 +205,7 @@ def needed(
     plan: em.FitPlan = options_of(estimator).plan(data)
     regroup = plan.regroup if regroup is None else regroup
     N, D, C, s = data.n_points, data.n_features, estimator._n_components(), data.dtype.itemsize
-    narrow = rows.stored.itemsize < s and not data.gaps
+    narrow = rows.stored.itemsize < s and not data.has_missing
     chunk, width = max(data.sizes), D * (rows.stored.itemsize if narrow else s)
     width = data.n_bytes // max(1, N) if data.sparse else width
     sizes = sizes or sizes_of(estimator, D, data.dtype)

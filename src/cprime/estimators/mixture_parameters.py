@@ -161,9 +161,9 @@ class GivenParameters:
 
         def shaped(centers: NDArray, weights: Any) -> Any:
             model = family.starting(centers, weights, **given)
-            return model.with_gaps() if data.gaps else model
+            return model.with_missing() if data.has_missing else model
 
-        if precisions is not None or family.options or data.gaps:
+        if precisions is not None or family.options or data.has_missing:
             shaped(np.zeros((C, data.n_features)), None)
         shares = given_shares(options, data)
         means = options.means_init is not None or (shares is None and is_given(options.init_params))

@@ -75,14 +75,14 @@ class MixtureOptions(Options):
             search = labelled_search(self, labels, data)
         finds_variance = (
             self.family.finds_variance
-            and not data.gaps
+            and not data.has_missing
             and self.weights == "equal"
             and self.precisions_init is None
             and self.continued is None
             and given_shares(self, data) is None
         )
         momentum = resolve_momentum(self, n_active, search) and not check_fixed_components(self)
-        settles = self.family.settles and not data.gaps
+        settles = self.family.settles and not data.has_missing
         settings = em.MixtureSettings(self.max_iter, self.tol, n_active, self.assignment, settles, labels is not None)
         stage = (em.Momentum if momentum else em.EM)(settings, last=self.bound_before)
         return em.FitPlan(
@@ -126,7 +126,7 @@ class MixtureOptions(Options):
         C = self.n_components
         if self.continued is not None:
             model = self.continued()
-            return model.centers, GivenParameters.like(model.with_gaps() if data.gaps else model)
+            return model.centers, GivenParameters.like(model.with_missing() if data.has_missing else model)
         given = GivenParameters.of(self, data)
         init = self.init_params
         if self.means_init is not None:
@@ -135,7 +135,7 @@ class MixtureOptions(Options):
             init = means_of_shares(given.shares, data, C)
         if isinstance(init, str) and init == "auto":
             few = data.in_memory and not are_many(C, data.n_weighted)
-            init = DIVERSE if few and self.family.has_diverse_starts and not data.gaps else ONE_OF_EACH
+            init = DIVERSE if few and self.family.has_diverse_starts and not data.has_missing else ONE_OF_EACH
         return init, given
 
     def _centers(self, init: Any, data: Data, key: Key) -> NDArray:

@@ -16,7 +16,7 @@ from cprime._utils.number_types import bits_of, check_largest, check_spread, is_
 from cprime._utils.threads import limited
 from cprime.estimators.validation import check_weights
 from cprime.execution import Data, Local, local
-from cprime.kernels import ReadGaps, Rows, SparseRows, as_rows
+from cprime.kernels import ReadMissing, Rows, SparseRows, as_rows
 from cprime.sources import Source, is_source_like, open_data
 from cprime.sources.checked import refuse_not_finite
 from cprime.sources.foreign import plain
@@ -34,8 +34,8 @@ def opened(estimator: Any, X: Any, sample_weight: Any, reset: bool = True) -> Da
     reset: whether X is training data; other X is converted to the data type that the method `_dtype` returns
     """
     X = plain(X, narrow=True)
-    gaps = getattr(estimator, "missing", "error") == "marginal"
-    make = ReadGaps() if gaps else as_rows
+    has_missing = getattr(estimator, "missing", "error") == "marginal"
+    make = ReadMissing() if has_missing else as_rows
     if not reset:
         check_is_fitted(estimator)
     if not reset or (getattr(estimator, "warm_start", False) and hasattr(estimator, "means_")):
@@ -46,7 +46,7 @@ def opened(estimator: Any, X: Any, sample_weight: Any, reset: bool = True) -> Da
             estimator.__dict__.pop("preparation_", None)
         return local(X, check_weights(sample_weight, X.given()))
     if library_of(X) == "dask":
-        return _distributed(estimator, X, sample_weight, reset).read_by(make, gaps)
+        return _distributed(estimator, X, sample_weight, reset).read_by(make, has_missing)
     source = open_data(X)
     if sample_weight is not None:
         source = source.with_weights(sample_weight)
@@ -54,10 +54,10 @@ def opened(estimator: Any, X: Any, sample_weight: Any, reset: bool = True) -> Da
         _learn_features(estimator, source.n_features, source.columns)
         if source.preparation is not None:
             estimator.preparation_ = source.preparation.as_dict()
-        return Local(source).read_by(make, gaps)
+        return Local(source).read_by(make, has_missing)
     source = _selected(estimator, source)
     _check_features(estimator, source.n_features)
-    return Local(source.as_type(estimator._dtype()), spread=False).read_by(make, gaps)
+    return Local(source.as_type(estimator._dtype()), spread=False).read_by(make, has_missing)
 
 
 def as_training_data(estimator: Any, X: Any) -> Any:

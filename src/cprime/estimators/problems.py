@@ -12,7 +12,7 @@ from cprime import em
 from cprime._utils.random import Key, Purpose
 from cprime._utils.values import replace
 from cprime.estimators.constraints import KnownCenters, known_centers, labelled_search, resolve_bounds
-from cprime.estimators.gaps import first_of_gaps, plan_of_gaps
+from cprime.estimators.missing import first_of_missing, plan_of_missing
 from cprime.estimators.validation import check_real, resolve_init, resolve_jumps, resolve_search
 from cprime.execution import Data
 from cprime.kernels import as_rows
@@ -73,8 +73,8 @@ class KMeansOptions(Options):
         """
         if labels is not None:
             search = labelled_search(self, labels, data)
-        elif data.gaps:
-            return plan_of_gaps(self, data)
+        elif data.has_missing:
+            return plan_of_missing(self, data)
         else:
             search = resolve_search(self, self.n_clusters, 1, data.n_weighted, data.n_features, data.sparse)
         epsilon = check_real(self.epsilon, "epsilon", 0.0)
@@ -144,8 +144,8 @@ def _first_kmeans(
 
     Its variance σ² is computed in the first E-step.
     """
-    if data.gaps:
-        return first_of_gaps(data, centers, exact)
+    if data.has_missing:
+        return first_of_missing(data, centers, exact)
     if known is not None:
         centers = known.inserted(data, centers, is_given(options.init))
     if options.metric == "cosine":

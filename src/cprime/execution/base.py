@@ -84,7 +84,7 @@ class Data(Protocol):
     # Whether rows are sparse.
     sparse: bool
     # Whether values may be missing (NaN).
-    gaps: bool
+    has_missing: bool
     # Whether the rows are on this machine; only then can active sets be stored in its files.
     is_local: bool
     # Number of bytes that all rows need if they are in memory together.
@@ -105,11 +105,12 @@ class Data(Protocol):
         ...
 
     def read_by(
-        self, rows: Callable[[Any], Rows], gaps: bool, n_features: int | None = None, sparse: bool | None = None
+        self, rows: Callable[[Any], Rows], has_missing: bool, n_features: int | None = None, sparse: bool | None = None
     ) -> Data:
         """Set the function that converts arrays to `Rows` objects; return self.
 
-        gaps: whether values may be missing    n_features: number of columns of the new rows; None if it does not change
+        has_missing: whether values may be missing
+        n_features: number of columns of the new rows; None if it does not change
         sparse: whether the new rows are sparse; None if this does not change
         """
         ...

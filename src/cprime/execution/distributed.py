@@ -60,7 +60,7 @@ class Distributed(Data):
         self.dtype = np.dtype(dtype)
         self.weighted = sample_weight is not None
         self._X = X
-        self.gaps = False
+        self.has_missing = False
         self._reading = tasks.Reading(self.dtype, columns=columns)
         self._name = f"cprime-{uuid.uuid4().hex[:12]}"
         self._n_tasks = 0
@@ -87,11 +87,11 @@ class Distributed(Data):
         return self
 
     def read_by(
-        self, rows: MakeRows, gaps: bool, n_features: int | None = None, sparse: bool | None = None
+        self, rows: MakeRows, has_missing: bool, n_features: int | None = None, sparse: bool | None = None
     ) -> "Distributed":
         self.n_features = self.n_features if n_features is None else n_features
         self.sparse = self.sparse if sparse is None else sparse
-        self._reading, self.gaps, self._blocks = self._reading._replace(rows=rows), gaps, None
+        self._reading, self.has_missing, self._blocks = self._reading._replace(rows=rows), has_missing, None
         return self
 
     @property

@@ -18,7 +18,7 @@ from cprime.execution.base import Data, Job, P, RowSample, merge
 from cprime.execution.block import Block, Chunk, by_chunk, join_active_sets
 from cprime.execution.results import cuts, places
 from cprime.execution.spill import Spill
-from cprime.kernels import Dense, Floats, ReadGaps, Rows, SparseRows, as_rows, with_nan
+from cprime.kernels import Dense, Floats, ReadMissing, Rows, SparseRows, as_rows, with_nan
 from cprime.sources import Source, SparseSource, ahead
 from cprime.sources.arrays import ArraySource
 
@@ -51,7 +51,7 @@ class Local(Data):
         self.dtype = source.dtype
         self.columns = source.columns
         self.sparse = source.sparse
-        self.gaps = False
+        self.has_missing = False
         self._rows: MakeRows = as_rows
         self.weighted = source.weights(0, 0) is not None
         self._prepare: Prepare | None = None
@@ -73,11 +73,13 @@ class Local(Data):
         self._prepare, self._blocks = prepare, {}
         return self
 
-    def read_by(self, rows: MakeRows, gaps: bool, n_features: int | None = None, sparse: bool | None = None) -> "Local":
+    def read_by(
+        self, rows: MakeRows, has_missing: bool, n_features: int | None = None, sparse: bool | None = None
+    ) -> "Local":
         self.n_features = self.n_features if n_features is None else n_features
         self.sparse = self.sparse if sparse is None else sparse
-        self._rows, self.gaps, self._blocks, self._buffers = rows, gaps, {}, []
-        self.source = self.source.widened() if gaps else self.source
+        self._rows, self.has_missing, self._blocks, self._buffers = rows, has_missing, {}, []
+        self.source = self.source.widened() if has_missing else self.source
         return self
 
     def _made(self, read: Any) -> Rows:
@@ -350,7 +352,7 @@ def local(X: Any, sample_weight: NDArray[np.float64] | None = None) -> Local:
         source = ArraySource(rows.given() if rows.observed is None else with_nan(rows), dtype=rows.dtype)
     data = Local(source if sample_weight is None else source.with_weights(sample_weight), checked=True)
     if rows.observed is not None:
-        return data.read_by(ReadGaps(), gaps=True)
+        return data.read_by(ReadMissing(), has_missing=True)
     if data.sizes:  # cache the block, because passes over a single cached block are faster
         weights = data.source.weights(0, len(rows))
         data._blocks[0] = Block(rows.converted(len(rows)), weights, n_before=None if weights is None else 0)

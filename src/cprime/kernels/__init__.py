@@ -9,7 +9,7 @@ kernel. The tests contain a slow NumPy version of each kernel (`tests/reference`
 - `Dense`: rows of a float array.
 - `SparseRows` (`sparse.py`): mostly zeros.
 - `NarrowRows` (`narrow.py`): 8-bit integers and 16-bit floats, which are not converted as a whole.
-- `Masked` (`masked.py`): rows with missing values. Costs under Gaussians are marginal densities (`marginals.py`,
+- `MissingRows` (`missing.py`): rows with missing values. Costs under Gaussians are marginal densities (`marginals.py`,
   `diagonal_marginals.py`); distances to centers use filled values.
 
 `compute.py` converts arrays to the class of their rows. Kernels that read no data rows are plain functions.
@@ -23,8 +23,8 @@ from cprime.kernels.exact import Posterior, Responses, joined, posterior
 from cprime.kernels.factors import FactorAnalysers
 from cprime.kernels.line import cut_line
 from cprime.kernels.many import lloyd_many, plus_plus_many
-from cprime.kernels.masked import ReadGaps, with_nan
 from cprime.kernels.measures import Exact, Floats, GaussianParameters, Measure
+from cprime.kernels.missing import ReadMissing, with_nan
 from cprime.kernels.narrow import NarrowRows, wide_bytes
 from cprime.kernels.partial import Evidence, SearchResult, changed
 from cprime.kernels.rows import Dense, Rows
@@ -49,7 +49,7 @@ __all__ = [
     "Moves",
     "NarrowRows",
     "Posterior",
-    "ReadGaps",
+    "ReadMissing",
     "Responses",
     "Rows",
     "SearchResult",

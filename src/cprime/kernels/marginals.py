@@ -60,7 +60,7 @@ class MissingPatterns(NamedTuple):
     of: NDArray[np.intp]
 
 
-def gaps_of(observed: Mask) -> list[MissingPatterns]:
+def patterns_of(observed: Mask) -> list[MissingPatterns]:
     """Return the rows with missing values, grouped by pattern (set of missing columns), as a list of `MissingPatterns`.
 
     An element of the list has patterns with the same number of missing columns, in ascending order of this number.
@@ -74,8 +74,8 @@ def gaps_of(observed: Mask) -> list[MissingPatterns]:
     packed = np.packbits(observed[rows], axis=1)
     as_one = packed.view(np.dtype((np.void, packed.shape[1])))[:, 0]
     _, first, of = np.unique(as_one, return_index=True, return_inverse=True)
-    gaps = ~observed[rows[first]]
-    sizes = np.count_nonzero(gaps, axis=1)
+    missing = ~observed[rows[first]]
+    sizes = np.count_nonzero(missing, axis=1)
     order = np.lexsort((of, sizes[of]))
     found = []
     for k in np.flatnonzero(np.bincount(sizes)).tolist():
@@ -84,7 +84,7 @@ def gaps_of(observed: Mask) -> list[MissingPatterns]:
         for begin in range(0, len(mine), step):
             piece = mine[begin : begin + step]
             patterns, place = np.unique(of[piece], return_inverse=True)
-            columns = np.nonzero(gaps[patterns])[1].reshape(len(patterns), k)
+            columns = np.nonzero(missing[patterns])[1].reshape(len(patterns), k)
             found.append(MissingPatterns(rows[piece], columns, place))
     return found
 
@@ -119,17 +119,19 @@ class Marginals(TabulatedCosts):
 
     def table(self, points: CoreRows, ids: Ids | slice, origin: NDArray) -> Doubles:
         assert points.observed is not None
-        X, observed, gaps = points.dense(), points.observed, gaps_of(points.observed)
-        return np.column_stack([self._costs(X, observed, gaps, c) for c in np.arange(len(self.centers))[ids].tolist()])
+        X, observed, patterns = points.dense(), points.observed, patterns_of(points.observed)
+        return np.column_stack(
+            [self._costs(X, observed, patterns, c) for c in np.arange(len(self.centers))[ids].tolist()]
+        )
 
-    def _costs(self, X: Floats, observed: Mask, gaps: list[MissingPatterns], c: int) -> Doubles:
+    def _costs(self, X: Floats, observed: Mask, patterns: list[MissingPatterns], c: int) -> Doubles:
         """Return the costs (n,) of rows X (n, D) under component c.
 
-        observed (n, D): mask of the values that are not missing    gaps: the rows, grouped by their missing columns
+        observed (n, D): mask of the values that are not missing    patterns: the rows, grouped by their missing columns
         """
         _, y = self._scaled(X, observed, c)
         logs = np.full(len(X), float(self.offsets[c]))
-        for alike in gaps:
+        for alike in patterns:
             Q, R = self._factored(alike, c)
             Q, rows = Q[alike.of], y[alike.rows, np.newaxis]
             y[alike.rows] = (rows - np.matmul(np.matmul(rows, Q), Q.transpose(0, 2, 1)))[:, 0]
@@ -159,17 +161,17 @@ class Marginals(TabulatedCosts):
         return Q * signs[:, np.newaxis], upper
 
     def _completed(
-        self, X: Floats, observed: Mask, gaps: list[MissingPatterns], c: int
+        self, X: Floats, observed: Mask, patterns: list[MissingPatterns], c: int
     ) -> tuple[Doubles, list[Doubles]]:
         """Return rows minus μ_c (n, D) with missing values replaced, and factors of conditional covariances.
 
         A missing value is replaced by its conditional mean given the observed values of the row, minus μ_c. A pattern
-        is a set of missing columns. For each element of `gaps` (p patterns of k missing columns), the second result
+        is a set of missing columns. For each element of `patterns` (p patterns of k missing columns), the second result
         has the matrices R⁻¹ (p, k, k). The conditional covariance of the missing values is R⁻¹R⁻ᵀ.
         """
         r, y = self._scaled(X, observed, c)
         inverses: list[Doubles] = []
-        for alike in gaps:
+        for alike in patterns:
             Q, R = self._factored(alike, c)
             inverses.append(np.asarray(np.linalg.inv(R), dtype=np.float64))
             along = np.matmul(y[alike.rows, np.newaxis], Q[alike.of])
@@ -183,12 +185,12 @@ class Marginals(TabulatedCosts):
         sums: counts (C,), first (C, D) and second moments (C, D, D). Missing values contribute their conditional means
         and covariances, given the observed values of the row.
         """
-        gaps, (counts, first, second) = gaps_of(observed), sums
-        r, inverses = self._completed(X, observed, gaps, c)
+        patterns, (counts, first, second) = patterns_of(observed), sums
+        r, inverses = self._completed(X, observed, patterns, c)
         counts[c] += share.sum()
         first[c] += share @ r
         second[c] += (share[:, np.newaxis] * r).T @ r
-        for alike, inverse in zip(gaps, inverses, strict=True):
+        for alike, inverse in zip(patterns, inverses, strict=True):
             mass = np.bincount(alike.of, share[alike.rows], len(alike.columns))
             covariances = np.matmul(inverse, inverse.transpose(0, 2, 1)) * mass[:, np.newaxis, np.newaxis]
             at = (alike.columns[:, :, np.newaxis], alike.columns[:, np.newaxis, :])
@@ -253,10 +255,10 @@ class Marginals(TabulatedCosts):
         """
 
         def filled(c: int, rows: NDArray[np.intp]) -> Doubles:
-            gaps = gaps_of(observed[rows])
-            r, inverses = self._completed(X[rows], observed[rows], gaps, c)
+            patterns = patterns_of(observed[rows])
+            r, inverses = self._completed(X[rows], observed[rows], patterns, c)
             if normal is not None:
-                for alike, inverse in zip(gaps, inverses, strict=True):
+                for alike, inverse in zip(patterns, inverses, strict=True):
                     at = (alike.rows[:, np.newaxis], alike.columns[alike.of])
                     r[at] += np.einsum("nkl,nl->nk", inverse[alike.of], normal[rows][at])
             return r + self.centers[c]

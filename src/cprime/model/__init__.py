@@ -7,7 +7,7 @@ point, from which log p(c, x) = `log_scale` + `scale` · cost:
 - `tied.py`: one covariance matrix for all; squared distances of whitened points (`embed`). `Embedded` in `base.py`, and
   `scatter.py` for M-steps, are common code of these two.
 - `own_covariance.py`: diagonal, spherical or full covariances; −2 log p(c, x), eq. 31.
-- `pooled.py`: the tied families for rows with missing values (`Model.with_gaps`); marginal densities.
+- `pooled.py`: the tied families for rows with missing values (`Model.with_missing`); marginal densities.
 - `factors.py`: factor analyzers, and "ppca" with one noise variance per component; the same costs from low-rank
   matrices (`factor_costs.py`). `factor_steps.py`: moments and M-steps, also for rows with missing values.
 - `linear.py`: base of families whose log-density is linear in a transformed row, by products with natural parameters:

@@ -133,7 +133,7 @@ class Family:
     def hold_centers(self, moments: Any, prior: Any = None) -> tuple[Any, Any]:
         return moments, prior
 
-    def with_gaps(self) -> Any:
+    def with_missing(self) -> Any:
         raise ValueError(f"missing='marginal' needs components with marginals, which {self.covariance_type!r} has not.")
 
     def log_likelihood(self, X: Rows) -> NDArray[np.float64]:

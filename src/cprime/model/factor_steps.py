@@ -182,7 +182,7 @@ def above_one(loadings: Doubles, noise: Doubles, observed: Mask | None = None) -
     return np.concatenate([np.broadcast_to(np.eye(H), (n, H, H)), W], axis=1)
 
 
-class GapMoments(NamedTuple):
+class MissingMoments(NamedTuple):
     """Moments of a component from rows with missing values: weighted sums over rows of expectations given x_o.
 
     x_o are the observed values of row x, μ is the mean of the component, y = x − μ, and z are the factors.
@@ -197,7 +197,7 @@ class GapMoments(NamedTuple):
     second: Doubles
 
 
-def gap_moments(X: Floats, observed: Mask, of: Component, share: Doubles) -> GapMoments:
+def missing_moments(X: Floats, observed: Mask, of: Component, share: Doubles) -> MissingMoments:
     """Return the sums for the M-step of a factor analyzer x = μ + Λz + noise over rows x with missing values.
 
     With y = x − μ and factors z, these are the weighted sums of the expectations of y, y², y zᵀ, z and z zᵀ, given the
@@ -206,7 +206,7 @@ def gap_moments(X: Floats, observed: Mask, of: Component, share: Doubles) -> Gap
     of: mean μ, loadings and noise variances of the analyzer    share (n,): weights of the rows
     """
     D, H = of.loadings.shape
-    found = GapMoments(np.zeros(D), np.zeros(D), np.zeros((D, H)), np.zeros(H), np.zeros((H, H)))
+    found = MissingMoments(np.zeros(D), np.zeros(D), np.zeros((D, H)), np.zeros(H), np.zeros((H, H)))
     for rows, y, part in factored(X, observed, of):
         q, gone = share[rows], (~observed[rows]).astype(np.float64)
         weighted = q[:, np.newaxis] * part.means
@@ -260,7 +260,7 @@ def times_root(W: Doubles, normal: Doubles) -> Doubles:
     return found
 
 
-def add_gap_moments(
+def add_missing_moments(
     found: FactorMoments, c: int, X: Floats, observed: Mask, share: Doubles, of: Component, root: Doubles
 ) -> None:
     """Set the moments of component c, in place in `found`, from rows with missing values.
@@ -269,7 +269,7 @@ def add_gap_moments(
     X (n, D)    observed (n, D): mask of the values that are not missing    share (n,): weights of the rows
     of: parameters of the component    root (H, H): L⁻ᵀ
     """
-    moments = gap_moments(X, observed, of, share)
+    moments = missing_moments(X, observed, of, share)
     found.sums[c], found.squares[c], found.cross[c], found.means[c] = moments[:4]
     found.second[c] = moments.second - share.sum() * root @ root.T
 

@@ -29,7 +29,7 @@ from cprime.model.factor_steps import (
     FactorMoments,
     FactorRoots,
     above_one,
-    add_gap_moments,
+    add_missing_moments,
     completed,
     explained,
     leading,
@@ -158,7 +158,7 @@ class Factors(Gaussian):
             # Expectations of missing values need loadings and noise, which are unknown until the first M-step.
             if self.known and shares.cost is not None:
                 of = self._components.component(c)
-                add_gap_moments(found, c, X[rows], observed[rows], share, of, self._inner.roots[c])
+                add_missing_moments(found, c, X[rows], observed[rows], share, of, self._inner.roots[c])
                 return
             y = np.subtract(X[rows], self.centers[c], dtype=np.float64) * observed[rows]
             z = y @ W[c].T
@@ -169,7 +169,7 @@ class Factors(Gaussian):
         by_pieces(add, givers(shares.ids, q, self.n_components))
         return found
 
-    def with_gaps(self) -> Self:
+    def with_missing(self) -> Self:
         return self
 
     def imputed(self, X: Rows, ids: NDArray[np.int32], q: NDArray[np.float64], normal: Any = None) -> NDArray:

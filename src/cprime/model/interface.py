@@ -255,7 +255,7 @@ class Model(Protocol):
         """
         ...
 
-    def with_gaps(self) -> "Model":
+    def with_missing(self) -> "Model":
         """Return a model with the same components for rows with missing values.
 
         Raises ValueError if the family has no marginal densities.

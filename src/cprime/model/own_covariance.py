@@ -196,7 +196,7 @@ class OwnCovariance(Gaussian, ABC):
     def responsibilities(self, X: Rows) -> NDArray[np.float64]:
         return self.embed(X).responsibilities(self.gaussians)
 
-    def with_gaps(self) -> Self:
+    def with_missing(self) -> Self:
         return self
 
     def imputed(self, X: Rows, ids: NDArray[np.int32], q: NDArray[np.float64], normal: Any = None) -> NDArray:

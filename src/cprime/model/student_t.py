@@ -164,7 +164,7 @@ class StudentT(OwnCovariance):
     def conditional(self, columns: NDArray[np.intp]) -> NoReturn:
         raise ValueError("Conditionals need Gaussian components, got t distributions: their extent depends on the row.")
 
-    def with_gaps(self) -> NoReturn:
+    def with_missing(self) -> NoReturn:
         raise ValueError("missing='marginal' needs Gaussian components, got t distributions.")
 
     def summarise(self, block: Block, shares: Responsibilities) -> StudentTMoments:  # type: ignore[override]

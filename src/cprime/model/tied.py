@@ -286,7 +286,7 @@ class Tied(Whitened, Embedded):
         scatter = Scatter(mean, self._scatter_about(mean, shares), 1.0)
         return TiedMoments(shares, shares[:, np.newaxis] * self.centers.astype(np.float64), 1.0), scatter
 
-    def with_gaps(self) -> PooledFull:
+    def with_missing(self) -> PooledFull:
         covariances = np.repeat(self.covariances[np.newaxis], self.n_components, axis=0)
         return PooledFull(self.centers, covariances, self.reg_covar, self.weights)
 

@@ -265,7 +265,7 @@ class TiedSpherical(Embedded):
         shared = {name: value for name, value in self.attributes().items() if name != "variance_"}
         return {name: np.full(C, value, dtype) for name, value in shared.items()}
 
-    def with_gaps(self) -> PooledSpherical:
+    def with_missing(self) -> PooledSpherical:
         variances = np.full(self.n_components, self.variance)
         return PooledSpherical(self.centers, variances, self.variance_floor, self.weights)
 

@@ -152,7 +152,7 @@ class SparseSource(Source):
             raise ValueError(f"columns must be None for sparse data, of which all are read, got {columns!r}.")
         return self
 
-    def check_finite(self, X: Any, begin: int, gaps: bool = False) -> None:
+    def check_finite(self, X: Any, begin: int, has_missing: bool = False) -> None:
         found = SparseRows.from_scipy(X).not_finite()
         if found is not None:
             row, column, value = found

@@ -332,15 +332,15 @@ class Source(Columns, ABC):
         found.update(b"" if self._weights is None else self._weights.fingerprint())
         return found.digest()
 
-    def check_finite(self, X: NDArray, begin: int, gaps: bool = False) -> None:
+    def check_finite(self, X: NDArray, begin: int, has_missing: bool = False) -> None:
         """Raise ValueError if a block, whose first row has index `begin`, contains NaN or infinity.
 
-        The message names the first such value. gaps: whether NaN is allowed, as a missing value
+        The message names the first such value. has_missing: whether NaN is allowed, as a missing value
         """
         with np.errstate(over="ignore", invalid="ignore"):
             if np.isfinite(X.sum()):
                 return
-        bad = np.isinf(X) if gaps else ~np.isfinite(X)
+        bad = np.isinf(X) if has_missing else ~np.isfinite(X)
         rows = np.flatnonzero(bad.any(axis=1))
         if not len(rows):
             return

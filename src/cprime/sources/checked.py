@@ -9,7 +9,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from cprime._utils.arguments import naming
 from cprime._utils.number_types import check_total_weight
-from cprime.kernels import ReadGaps, Rows, as_rows
+from cprime.kernels import ReadMissing, Rows, as_rows
 from cprime.sources.foreign import array_of, plain
 
 _FILL = "Fill missing values (sklearn.impute.SimpleImputer), or drop such rows"
@@ -27,7 +27,7 @@ def checked(X: Any, name: str = "X", *, allow_missing: bool = False, **checks: A
     names = X.column_names if hasattr(X, "column_names") else getattr(X, "columns", None)
     with naming(name):
         found = check_array(X, input_name=name, ensure_all_finite=False, **checks)
-    refuse_not_finite(ReadGaps()(found) if allow_missing else as_rows(found), names, _FILL, name)
+    refuse_not_finite(ReadMissing()(found) if allow_missing else as_rows(found), names, _FILL, name)
     return found
 
 

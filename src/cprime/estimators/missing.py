@@ -22,7 +22,7 @@ from cprime.estimators.validation import check_flag, check_real, resolve_search
 from cprime.execution import Data
 from cprime.execution.block import ActiveSet, Block
 from cprime.execution.statistics import Sums
-from cprime.kernels import Dense, ReadGaps, Rows, computing, posterior
+from cprime.kernels import Dense, ReadMissing, Rows, computing, posterior
 from cprime.model import Model, PooledSpherical
 from cprime.model.tied_spherical import variance_floor
 
@@ -67,12 +67,12 @@ def filled_by_means(data: Data, names: Any) -> Data:
     """
     found: ColumnSums = data.each(SumColumns())
     if not found.n_missing:
-        return data.read_by(ReadGaps(), gaps=False)
+        return data.read_by(ReadMissing(), has_missing=False)
     if not (found.weights > 0).all():
         j = int(np.flatnonzero(~(found.weights > 0))[0])
         column = j if names is None else repr(names[j])
         raise ValueError(f"X must have a value in every column, got none in column {column}.")
-    return data.read_by(ReadGaps(found.sums / found.weights), gaps=True)
+    return data.read_by(ReadMissing(found.sums / found.weights), has_missing=True)
 
 
 def impute(self: Any, X: Any, sample: bool = False, random_state: Any = None) -> NDArray:
@@ -153,7 +153,7 @@ def _imputed(model: Model, n_kept: int, key: Key | None, X: Rows, first: int) ->
     return model.imputed(X, np.take_along_axis(ids, drawn, axis=1), np.ones((len(X), 1)), normal)
 
 
-def plan_of_gaps(k_means: Any, data: Data) -> em.FitPlan:
+def plan_of_missing(k_means: Any, data: Data) -> em.FitPlan:
     """Return the options of a k-means fit of rows with missing values.
 
     The fit has neither jumps of centers nor exchange steps (single reassignments that account for the shift of both
@@ -181,7 +181,7 @@ def plan_of_gaps(k_means: Any, data: Data) -> em.FitPlan:
     )
 
 
-def first_of_gaps(data: Data, centers: NDArray, exact: bool) -> Any:
+def first_of_missing(data: Data, centers: NDArray, exact: bool) -> Any:
     """Return the starting parameters of k-means with missing values, as a model.
 
     The centers of the model are the means of the points nearest to each of the starting `centers` (C, D). Its variance

@@ -34,7 +34,7 @@ def with_nan(X: Rows) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class ReadGaps:
+class ReadMissing:
     """Picklable function that converts an array, in which NaN means a missing value, to rows with a mask of NaNs.
 
     fill (D,): placeholders for missing values; None uses the first observed number of the same column
@@ -43,10 +43,10 @@ class ReadGaps:
     fill: NDArray[np.float64] | None = None
 
     def __call__(self, array: Any) -> Rows:
-        return with_gaps(array, self.fill) if isinstance(array, np.ndarray) else as_rows(array)
+        return with_missing(array, self.fill) if isinstance(array, np.ndarray) else as_rows(array)
 
 
-def with_gaps(array: NDArray, fill: NDArray[np.float64] | None = None) -> Rows:
+def with_missing(array: NDArray, fill: NDArray[np.float64] | None = None) -> Rows:
     """Return the rows of an array in which NaN means a missing value; `Dense` rows if no value is missing.
 
     fill (D,): placeholders that kernels read in place of missing values; None uses the first observed number of the
@@ -61,7 +61,7 @@ def with_gaps(array: NDArray, fill: NDArray[np.float64] | None = None) -> Rows:
     if observed.all():
         return Dense(array)
     filled = np.where(observed, array, _firsts(array, observed, 0) if fill is None else fill)
-    return Masked(filled.astype(array.dtype, copy=False), observed)
+    return MissingRows(filled.astype(array.dtype, copy=False), observed)
 
 
 def _firsts(array: Floats, observed: Mask, otherwise: float) -> Floats:
@@ -70,7 +70,7 @@ def _firsts(array: Floats, observed: Mask, otherwise: float) -> Floats:
     return np.where(observed.any(axis=0), found, array.dtype.type(otherwise))
 
 
-class Masked(Dense):
+class MissingRows(Dense):
     """Rows of an array with missing values.
 
     array (n, D): the values; missing ones are replaced by placeholders
@@ -159,12 +159,12 @@ class Masked(Dense):
             more: Any = {"evidence": evidence, "sample_weight": _rows_of(weights, rows)}
             return added(X.search_lists(components, lists, previous[rows], n_kept, _rows_of(extra, rows), **more))
 
-        def of_gaps(X: Self, rows: Places) -> tuple[Ids, Floats, Ids]:
+        def of_missing(X: Self, rows: Places) -> tuple[Ids, Floats, Ids]:
             costs, more, weight = X._marginals(components).costs, _rows_of(extra, rows), _rows_of(weights, rows)
             return added(among_offered(costs, X, lists, previous[rows], n_kept, more, evidence, weight))
 
         with limited(n_threads):
-            kept, costs, counts = self._by_kind(of_complete, of_gaps)
+            kept, costs, counts = self._by_kind(of_complete, of_missing)
         return SearchResult(kept, costs, counts, reduce(Evidence.joined, looked) if looked else None)
 
     def own_distances(self, centers: Floats, labels: Ids, *, n_threads: int | None = None) -> Floats:
@@ -219,13 +219,13 @@ class Masked(Dense):
             found.append(X.moments(components, kept[rows], q[rows], _rows_of(weight, rows), full=full))
             return ()
 
-        def of_gaps(X: Self, rows: Places) -> tuple[()]:
+        def of_missing(X: Self, rows: Places) -> tuple[()]:
             shares = q[rows] if weight is None else q[rows] * weight[rows, np.newaxis]
             found.append(X._marginals(components).moments(X.array, X.observed, kept[rows], shares))
             return ()
 
         with limited(n_threads):
-            self._by_kind(of_complete, of_gaps)
+            self._by_kind(of_complete, of_missing)
         return _sums(found)
 
     def _marginals(self, components: GaussianParameters) -> Marginals | DiagonalMarginals:
@@ -256,27 +256,27 @@ class Masked(Dense):
             sums.append((found.counts, found.first, found.second))
             return found.labels, found.log_sum, found.mean
 
-        def of_gaps(X: Self, rows: Places) -> tuple[Ids, Doubles, Doubles]:
+        def of_missing(X: Self, rows: Places) -> tuple[Ids, Doubles, Doubles]:
             labels, log_sum, mean, own = X._marginals(components).respond(X, _rows_of(weight, rows), None, moments)
             sums.append(own)
             return labels, log_sum, mean
 
         with limited(n_threads):
-            labels, log_sum, mean = self._by_kind(of_complete, of_gaps)
+            labels, log_sum, mean = self._by_kind(of_complete, of_missing)
         return Responses(labels, log_sum, mean, *_sums(sums if moments else sums[:1]))
 
     def responsibilities(self, components: GaussianParameters, *, n_threads: int | None = None) -> Doubles:
-        def of_gaps(X: Self, rows: Places) -> tuple[Doubles]:
+        def of_missing(X: Self, rows: Places) -> tuple[Doubles]:
             out = np.empty((len(X), len(components.means)))
             X._marginals(components).respond(X, None, out, moments=False)
             return (out,)
 
         with limited(n_threads):
-            (found,) = self._by_kind(lambda X, rows: (X.responsibilities(components),), of_gaps)
+            (found,) = self._by_kind(lambda X, rows: (X.responsibilities(components),), of_missing)
         return found
 
     def _by_kind(
-        self, of_complete: Callable[[Dense, Places], Arrays], of_gaps: Callable[[Self, Places], Arrays]
+        self, of_complete: Callable[[Dense, Places], Arrays], of_missing: Callable[[Self, Places], Arrays]
     ) -> Arrays:
         """Apply a function to the complete rows, and another one to rows with missing values.
 
@@ -289,8 +289,8 @@ class Masked(Dense):
         if not len(others):
             return of_complete(Dense(self.array), places)
         if not len(places):
-            return of_gaps(self, others)
-        parts = of_complete(Dense(gather(self, places)), places), of_gaps(self[others], others)
+            return of_missing(self, others)
+        parts = of_complete(Dense(gather(self, places)), places), of_missing(self[others], others)
         out = [np.empty((len(self), *one.shape[1:]), one.dtype) for one in parts[0]]
         for rows, made in zip((places, others), parts, strict=True):
             for array, part in zip(out, made, strict=True):
@@ -309,7 +309,7 @@ def _sums(parts: list[Sums]) -> Sums:
     return counts, first, second
 
 
-def _about_centers(X: Masked, centers: Floats, kept: Ids, q: Doubles, full: bool) -> Sums:
+def _about_centers(X: MissingRows, centers: Floats, kept: Ids, q: Doubles, full: bool) -> Sums:
     """Return counts (C,), and first and second moments about centers that have no covariances.
 
     A missing value is replaced by the center's coordinate, so that it adds 0 to the moments.

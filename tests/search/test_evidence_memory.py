@@ -22,7 +22,6 @@ PROGRAM = """
 import json, sys
 import numpy as np
 from cprime import GaussianMixture
-from cprime.search import Papers
 
 def peak():
     with open("/proc/self/status") as status:

@@ -176,7 +176,7 @@ def _advice(found: dict[str, Any] | None, lists: NDArray | None) -> str | None:
     short = found.get("shortfall_interval", (0.0,))[0] > MOST_SHORTFALL
     if not (missed or excess or short):
         return None
-    longer = "" if lists is None else f"a larger n_neighbors (it was {lists.shape[1]}), or "
+    longer = "" if lists is None else f"a larger n_neighbors of the search (it was {lists.shape[1]}), or "
     return f"the partial search missed much: try {longer}search='full', which compares points with all components"
 
 

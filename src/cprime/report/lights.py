@@ -89,14 +89,14 @@ def _search(estimator: Any) -> Light | None:
     if found is None:
         if getattr(estimator, "neighbors_", None) is not None:
             return Light(
-                name, State.LOOK, "The search was partial, and nothing says how good it was.", "certificate=1000"
+                name, State.LOOK, "The search was partial, and nothing says how good it was.", "Graph(certificate=1000)"
             )
         return Light(name, State.GOOD, "Exact: every row was compared with what could be its best cluster.")
     said = certificate_text(getattr(estimator, "certificate_", None))
     if advice(estimator) is None:
         return Light(name, State.GOOD, f"Partial and good: {said}.")
     lists = getattr(estimator, "neighbors_", None)
-    longer = "" if lists is None else f"n_neighbors={2 * lists.shape[1]}, or "
+    longer = "" if lists is None else f"Graph(n_neighbors={2 * lists.shape[1]}), or "
     return Light(name, State.POOR, f"It missed much: {said}.", f"{longer}search='full'")
 
 

@@ -20,6 +20,7 @@ from cprime import (
 from cprime.estimators.memory import PlannedRows, needed
 from cprime.kernels import Dense, NarrowRows
 from cprime.search import Graph
+from marks import long_but
 from narrow import TYPES, numbers, recorded
 
 pytestmark = [
@@ -214,7 +215,7 @@ sys.stdout.write(json.dumps([max(peak) - before, N * 12 + 16 * C * D]))
 """
 
 
-@pytest.mark.parametrize("more", ["", 'metric="cosine", '], ids=["euclidean", "cosine"])
+@pytest.mark.parametrize("more", long_but([""], ["", 'metric="cosine", '], ids=["euclidean", "cosine"]))
 def test_narrow_rows_are_not_widened_in_memory(more, forked):
     """A fit of bytes, regrouped or not, needs less additional memory than a float32 copy of the rows."""
     run = forked(PROGRAM.format(dtype="np.uint8", more=more))

@@ -23,6 +23,7 @@ from cprime.coresets import lightweight
 from cprime.estimators.opening import opened
 from cprime.seeding import kmeans_plusplus
 from cprime.theory import Gaussians, fit_assignment, partition_loss
+from pairwise import covering
 
 pa = pytest.importorskip("pyarrow")
 pd = pytest.importorskip("pandas")
@@ -189,11 +190,17 @@ def test_missing_values_are_named_with_row_column_and_remedy(kind, source, tmp_p
     assert len(str(error.value)) < 250 + len(str(tmp_path))
 
 
-@pytest.mark.parametrize("source", SOURCES)
-@pytest.mark.parametrize("kind", REFUSED)
+def quick(cases):
+    """Return cases of several values as parameters; those are quick that contain every value."""
+    chosen = covering(cases, together=1)
+    return [pytest.param(*case, marks=() if i in chosen else pytest.mark.long) for i, case in enumerate(cases)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "source"),
+    quick([(kind, source) for kind in REFUSED for source in SOURCES if kind not in LACKING.get(source, ())]),
+)
 def test_other_columns_are_refused_with_name_type_and_remedy(kind, source, tmp_path):
-    if kind in LACKING.get(source, ()):
-        pytest.skip("the source has no such type")
     column, what = REFUSED[kind]
     data = SOURCES[source](table_of(column), tmp_path)
     if source == "csv" and kind in NUMBERS_AS_TEXT:
@@ -301,12 +308,17 @@ METHODS = (
 )
 
 
+COLUMNS = [
+    (kind, library)
+    for kind in ("categories of whole numbers", "categories of text", "datetime", "text of numbers")
+    for library in ("pandas", "pandas, objects", "polars", "pyarrow")
+    if kind not in LACKING.get(library, ())
+]
+
+
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
-@pytest.mark.parametrize("kind", ["categories of whole numbers", "categories of text", "datetime", "text of numbers"])
-@pytest.mark.parametrize("library", ["pandas", "pandas, objects", "polars", "pyarrow"])
+@pytest.mark.parametrize(("kind", "library"), COLUMNS)
 def test_every_estimator_refuses_them_in_fit_and_in_other_methods(estimator, kind, library):
-    if kind in LACKING.get(library, ()):
-        pytest.skip("the library has no such type")
     estimator = type(estimator)(**estimator.get_params())
     bad = IN_MEMORY[library](table_of(REFUSED[kind][0]).select(["c"]), None)
     message = "column 'c' is not numeric, it has the type .*columns="

@@ -327,6 +327,7 @@ def calls() -> dict[str, Call]:
         "load": Call(load_saved, {"path": "saved.cprime"}, tried=cprime.load),
         "resume": Call(cprime.resume, {"folder": "nowhere"}, {"X": "untried", "sample_weight": "untried"}),
         "combine": Call(cprime.combine, {"models": [fitted("KMeans"), fitted("KMeans")], "n_clusters": 3, **seeded}),
+        "search.Auto": Call(partial(run_search, cls=search.Auto), tried=search.Auto),
         "search.Full": Call(partial(run_search, cls=search.Full), tried=search.Full),
         "search.Bounded": Call(partial(run_search, cls=search.Bounded), tried=search.Bounded),
         "search.Graph": Call(partial(run_search, cls=search.Graph), {"n_neighbors": 2}, tried=search.Graph),

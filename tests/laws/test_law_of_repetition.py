@@ -43,8 +43,9 @@ def test_a_weight_is_a_repetition(each):
     X, weights = points_of(each)
     times = weights.astype(int)
     start = start_of(each, X, weights) | {"max_iter": 3}
-    if isinstance(SEARCHES.get(each.search), Papers):
-        start["search"] = replace(SEARCHES[each.search], n_explore=0)
+    if each.search:
+        explores = {"n_explore": 0} if isinstance(SEARCHES[each.search], Papers) else {}
+        start["search"] = replace(SEARCHES[each.search], certificate=0, **explores)
     weighted = estimator_of(each, **start).fit(executed(each, X), sample_weight=weights)
     repeats = np.repeat(np.arange(X.shape[0]), times)
     if each.estimator.startswith("KMedoids"):

@@ -57,7 +57,7 @@ def with_examples() -> list[object]:
 
 # A Source is created by open_data, which has the example.
 NAMES = [(module, name) for module, names in documented().items() for name in sorted(names) if name != "Source"]
-PUBLIC = ["cprime", *(f"cprime.{room}" for room in (*cprime._ROOMS, "report", "sources"))]
+PUBLIC = ["cprime", *(f"cprime.{room}" for room in (*cprime._PACKAGES, "report", "sources"))]
 
 
 @pytest.fixture

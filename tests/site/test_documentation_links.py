@@ -7,7 +7,7 @@ from page_reading import DOCS
 
 import cprime
 import cprime.sklearn
-from cprime.estimators import stored as _documentation
+from cprime.estimators import savable as _documentation
 
 ESTIMATORS = [
     cprime.KMeans,

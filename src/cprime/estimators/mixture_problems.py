@@ -125,7 +125,9 @@ class MixtureOptions(Options):
         """
         C = self.n_components
         if self.continued is not None:
-            model = self.continued()
+            model, shape = self.continued(), (C, data.n_features)
+            if model.centers.shape != shape:
+                raise ValueError(f"warm_start needs means_ of shape {shape}, got {model.centers.shape}.")
             return model.centers, GivenParameters.like(model.with_missing() if data.has_missing else model)
         given = GivenParameters.of(self, data)
         init = self.init_params

@@ -40,18 +40,18 @@ class CategoricalMixture(DiscreteMixture):
         How values are treated that are none of the categories. "ignore" treats them as missing: the column leaves the
         sum over columns. "own_category" gives each column one more category for all such values, which is the last one
         in `probabilities_`.
-    missing : {"error", "marginal"}, default="error"
-        How NaN and nulls are treated: as an error, or as missing values, whose columns leave the sum over columns.
     weights : {"free", "equal"}, default="free"
         Whether the mixing weights π_c are estimated, or 1/C each.
     n_active : int, "auto" or None, default="auto"
         C′, the number of active components of a point; None is all, that is, exact EM. "auto" is all for up to 16
         components, 5 for more, and 1 with assignment="hard".
-    search : str or object of cprime.search, default="auto"
-        Candidate components of a point, as in `GaussianMixture`.
     assignment : str, default="soft"
         Responsibilities of the active components of a point, as in `GaussianMixture`. "hard" with equal weights is a
         likelihood form of k-modes.
+    missing : {"error", "marginal"}, default="error"
+        How NaN and nulls are treated: as an error, or as missing values, whose columns leave the sum over columns.
+    search : str or object of cprime.search, default="auto"
+        Candidate components of a point, as in `GaussianMixture`.
     init_params : str, array-like, fitted estimator or callable, default="auto"
         Initialization of the components, as in `GaussianMixture`, for rows of zeros and ones, one for each category.
         "auto" chooses rows by k-means++ in each start.
@@ -62,14 +62,14 @@ class CategoricalMixture(DiscreteMixture):
         Maximum number of iterations of one start.
     tol : float, default=1e-5
         A start has converged if F changes by less than this, in nats per point.
-    weights_init : array-like of shape (n_components,) or None, default=None
-        Starting weights.
-    probabilities_init : list of array-like of shape (n_components, K_d) or None, default=None
-        Starting probabilities of each column.
     learning_decay : float, default=1.0
         κ of `partial_fit`, as in `GaussianMixture`.
     warm_start : bool, default=False
         Whether `fit` starts from the parameters of the previous fit.
+    weights_init : array-like of shape (n_components,) or None, default=None
+        Starting weights.
+    probabilities_init : list of array-like of shape (n_components, K_d) or None, default=None
+        Starting probabilities of each column.
     checkpoint, spill, callbacks, n_threads, random_state, verbose
         As in `GaussianMixture`.
 
@@ -119,47 +119,47 @@ class CategoricalMixture(DiscreteMixture):
         *,
         categories: Any = "auto",
         handle_unknown: str = "error",
-        missing: str = "error",
         weights: str = "free",
         n_active: int | str | None = "auto",
-        search: str | BaseSearch = "auto",
         assignment: str = "soft",
+        missing: str = "error",
+        search: str | BaseSearch = "auto",
         init_params: Any = "auto",
         n_init: int = 10,
         max_iter: int = 1000,
         tol: float = 1e-5,
-        weights_init: Any = None,
-        probabilities_init: Any = None,
         learning_decay: float = 1.0,
         warm_start: bool = False,
+        random_state: Any = None,
+        weights_init: Any = None,
+        probabilities_init: Any = None,
+        n_threads: int | None = None,
         checkpoint: Any = None,
         spill: Any = None,
         callbacks: Any = None,
-        n_threads: int | None = None,
-        random_state: Any = None,
         verbose: int = 0,
     ) -> None:
         self.n_components = n_components
         self.categories = categories
         self.handle_unknown = handle_unknown
-        self.missing = missing
         self.weights = weights
         self.n_active = n_active
-        self.search = search
         self.assignment = assignment
+        self.missing = missing
+        self.search = search
         self.init_params = init_params
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
-        self.weights_init = weights_init
-        self.probabilities_init = probabilities_init
         self.learning_decay = learning_decay
         self.warm_start = warm_start
+        self.random_state = random_state
+        self.weights_init = weights_init
+        self.probabilities_init = probabilities_init
+        self.n_threads = n_threads
         self.checkpoint = checkpoint
         self.spill = spill
         self.callbacks = callbacks
-        self.n_threads = n_threads
-        self.random_state = random_state
         self.verbose = verbose
 
     _means_argument = "probabilities_init"

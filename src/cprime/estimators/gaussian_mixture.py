@@ -32,6 +32,10 @@ class GaussianMixture(Mixture):
     Forster, for points x_n of weight w_n and total weight W. The active set K(n) of point n contains only its C′ best
     components, so F is a lower bound of the log-likelihood.
 
+    Parameters are in four groups: components (`n_components` to `missing`), algorithm (`search` to `random_state`),
+    given parameters and constraints (`weights_init` to `semi_supervised`) and resources (`n_threads` to `verbose`).
+    `docs/options.md` says more.
+
     Parameters
     ----------
     n_components : int, default=1
@@ -49,28 +53,23 @@ class GaussianMixture(Mixture):
     n_active : int, "auto" or None, default="auto"
         C′, the size of active sets, 1 … C. None is C: exact EM. "auto" is C up to 16 components, and 5 above. With
         assignment="hard" a larger C′ improves the search only; None and "auto" are then 1.
-    search : str or object of cprime.search, default="auto"
-        Candidate components of a point, from which the best C′ are selected: "full" is all components; "exact" and
-        "estimated" are var-GMM-X and -S of Forster & Lücke; "graph" uses neighbor lists that are renewed only after
-        enough points were reassigned. "auto" is "graph" if C′ < C, for at least 128 components and N·C = 2²⁰
-        evaluations per iteration, otherwise "full". "bounded", for C′ = 1, has the same result as "full"; if Gaussians
-        share one variance, it skips components that bounds on distances exclude. The classes `Auto`, `Full`,
-        `Bounded`, `Graph` and `Papers` of `cprime.search` have options, such as the length of the lists.
     assignment : {"soft", "hard", "sampled"}, default="soft"
         Responsibilities of the active components: "soft" is the truncated posterior, eq. (5). "hard" is 1 for the best
         component (classification EM); with weights="equal" this is the K-means of Kearns et al., for any densities.
         "sampled" is 1 for a component drawn from the posterior: stochastic EM, which runs for max_iter iterations and
         whose lower bound may fall. The posterior partition of Kearns et al. is `theory.fit_assignment`.
+    missing : {"error", "marginal"}, default="error"
+        How NaN and nulls are treated: as an error, or as missing values. With "marginal", the fit is EM for the
+        likelihood of the observed values, which is valid if values are missing at random. See `impute`.
+    search : str or object of cprime.search, default="auto"
+        Candidate components of a point, from which the best C′ are selected: "full" is all; "graph" uses neighbor
+        lists; "exact" and "estimated" are var-GMM-X and -S of Forster & Lücke; "bounded", for C′ = 1, has the result of
+        "full"; "auto" is "graph" for many components and C′ < C, otherwise "full". The classes of `cprime.search` of
+        these names have options, such as the length of the lists.
     init_params : str, array-like, fitted estimator or callable, default="auto"
-        Initialization of the means: "kmeans" (k-means by `KMeans`), "k-means++", "random" (or "random_from_data":
-        random points), "afk-mc2", "two-level", or as `init` of `KMeans`. "auto" is "kmeans"; with several starts it is
-        "kmeans", "k-means++" and "random", then partitions by Ward's agglomeration and k-means, also of scaled and of
-        whitened columns, because starts of one kind mostly end alike. From the seventh on, a start is the best of ten
-        short runs if N·C is small (up to 2¹⁶). Large data have the first three kinds in turn. Weights and
-        covariances, and means except for "tied_spherical" with equal weights, are then estimated from the hard
-        assignment of the points to these means. An array of shape (C, n_features), or those of a fitted estimator, are
-        used as `means_init`. Integers of shape (n_samples,) are labels, and an array of shape (n_samples, C) has
-        responsibilities, from which all parameters are estimated.
+        Initialization of the means: "kmeans", "random" or as `init` of `KMeans`; labels (integers of shape
+        (n_samples,)); responsibilities of shape (n_samples, C); or means, used as `means_init`. Other parameters are
+        estimated from the hard assignment to these means. "auto" is "kmeans", and other kinds in further starts.
     n_init : int, default=1
         Number of starts; the result of greatest lower bound is returned. A result with components collapsed onto a few
         points is returned only if all starts end with such components, because its likelihood is unbounded. Given
@@ -80,15 +79,21 @@ class GaussianMixture(Mixture):
     tol : float, default=1e-3
         A start has converged if the lower bound per point changes by less than this, in nats.
     momentum : "auto" or bool, default="auto"
-        Whether E-steps use parameters extrapolated beyond those of the M-step (Nesterov's momentum). This needs about
-        half of the iterations, for optima of the same quality. An iteration that would lower the bound is undone, and
-        counts for `max_iter` only. "auto" is True for more than 16 components with soft assignment and C′ > 1, except
-        with the searches "exact" and "estimated".
+        Whether E-steps use parameters extrapolated beyond those of the M-step (Nesterov's momentum), which takes about
+        half of the iterations. "auto" is True for more than 16 components with soft assignment and C′ > 1, except with
+        the searches "exact" and "estimated". The bound never falls.
     reg_covar : float, default=1e-6
         Added to the variances by every M-step, in data unit², as in scikit-learn, so that covariances are positive
-        definite. With 0 the lower bound never falls. Otherwise it may fall in an iteration by at most
-        reg_covar/2 Σ_c π_c (tr Σ_c,old⁻¹ − tr Σ_c,new⁻¹), or by more if a singular covariance is repaired, which is
-        logged. For "tied_spherical" reg_covar is the least variance instead, and the bound never falls.
+        definite; the lower bound may fall by a term of this size. With 0 it never falls. For "tied_spherical" it is the
+        least variance instead, and the bound never falls.
+    learning_decay : float, default=1.0
+        κ of `partial_fit`, above 0.5 and at most 1: the share of a batch of weight W is min(1, W/n^κ), where n is the
+        total weight so far. With 1 all points count equally; smaller values forget early points.
+    warm_start : bool, default=False
+        Whether `fit` starts from the parameters of the previous fit. The first iteration is then compared by `tol` with
+        the last one of that fit.
+    random_state : int, RandomState, Generator or None, default=None
+        Source of the random numbers of the start and of `sample`.
     weights_init, means_init, precisions_init : array-like, default=None
         Starting parameters, of the shapes of `weights_`, `means_` and `precisions_`; weights="equal" allows equal
         weights only. Those that are None are set by `init_params`, or from the hard assignment of the points to the
@@ -100,38 +105,22 @@ class GaussianMixture(Mixture):
         Whether the argument `y` of `fit` has labels of points, integers from 0 to C − 1, and −1 for unknown. Points
         with a label belong to their component only; the search is exact. False ignores y, because a pipeline passes the
         targets of its last step to all steps.
-    missing : {"error", "marginal"}, default="error"
-        How NaN and nulls are treated: as an error, or as missing values. With "marginal", the E-step uses the marginal
-        density of the observed values of a row, and the M-step the conditional expectations of the missing ones. This
-        is EM for the likelihood of the observed values, which is valid if values are missing at random.
-        Initializations replace missing values by column means. See `impute`.
-    learning_decay : float, default=1.0
-        κ of `partial_fit`, above 0.5 and at most 1: the share of a batch of weight W is min(1, W/n^κ), where n is the
-        total weight so far. With 1 all points count equally; smaller values forget early points.
-    warm_start : bool, default=False
-        Whether `fit` starts from the parameters of the previous fit. The first iteration is then compared by `tol` with
-        the last one of that fit.
+    n_threads : int or None, default=None
+        Threads to use; None is every processor that the process may use. Results do not depend on it.
     checkpoint : path or None, default=None
         A new or empty folder in which `fit` stores its state. An interrupted fit is continued by `cprime.resume` or by
         the same call of `fit`, with bit-identical results. At the end the folder contains the model.
     spill : path or None, default=None
-        A folder in which `fit` stores active sets between iterations, instead of in memory. The files have no names and
-        are deleted with the fit. Results are bit-identical. None is memory; but with a checkpoint and data in several
-        chunks, active sets of 1 GiB or more are stored in the checkpoint's folder.
+        A folder in which `fit` stores active sets between iterations, instead of in memory, in files that are deleted
+        with the fit. Results are bit-identical.
     max_memory : int, str or None, default=None
         Most memory that `fit` may take beyond what the process uses already: bytes, or a text such as "8GB". Sources
-        are read in smaller chunks if necessary, which changes the last digits of results, and copies that do not fit
-        are not made. If that is not enough, `fit` raises an error before its first pass; the message says what would
-        help. See `cprime.plan`. None is the limit of the process's container (Linux control group), if it has one; a
-        fit that exceeds this limit warns.
+        are read in smaller chunks if necessary; a fit that takes more all the same raises an error before its first
+        pass. None is the limit of the process's container, above which a fit warns. See `cprime.plan`.
     callbacks : callback or sequence of them, default=None
         Functions that are called after every iteration with a row of `history_`, as a dictionary, and the estimator
         with its current parameters, or objects with such a method `on_iteration`; see `cprime.callbacks.Callback`. The
         fit ends if one returns True. Model files do not contain callbacks.
-    n_threads : int or None, default=None
-        Threads to use; None is every processor that the process may use. Results do not depend on it.
-    random_state : int, RandomState, Generator or None, default=None
-        Source of the random numbers of the start and of `sample`.
     verbose : int, default=0
         1 shows a progress bar: F, the share of points whose best component the search has found (in a sample that is
         searched exactly), and the estimated time left. If no bar can be drawn, the library's log is shown instead, one
@@ -210,58 +199,67 @@ class GaussianMixture(Mixture):
 
     def __init__(
         self,
+        # components
         n_components: int = 1,
         *,
         covariance_type: str = "full",
         n_factors: int | str = "auto",
         weights: str = "free",
         n_active: int | str | None = "auto",
-        search: str | BaseSearch = "auto",
         assignment: str = "soft",
+        missing: str = "error",
+        # algorithm
+        search: str | BaseSearch = "auto",
         init_params: Any = "auto",
         n_init: int = 1,
         max_iter: int = 100,
         tol: float = 1e-3,
         momentum: bool | str = "auto",
         reg_covar: float = 1e-6,
+        learning_decay: float = 1.0,
+        warm_start: bool = False,
+        random_state: Any = None,
+        # given parameters and constraints
         weights_init: Any = None,
         means_init: Any = None,
         precisions_init: Any = None,
         fixed: Any = None,
         semi_supervised: bool = False,
-        missing: str = "error",
-        learning_decay: float = 1.0,
-        warm_start: bool = False,
+        # resources
+        n_threads: int | None = None,
         checkpoint: Any = None,
         spill: Any = None,
         max_memory: int | float | str | None = None,
         callbacks: Any = None,
-        n_threads: int | None = None,
-        random_state: Any = None,
         verbose: int = 0,
     ) -> None:
         self.n_components = n_components
-        self.covariance_type, self.n_factors = covariance_type, n_factors
+        self.covariance_type = covariance_type
+        self.n_factors = n_factors
         self.weights = weights
         self.n_active = n_active
-        self.search = search
         self.assignment = assignment
+        self.missing = missing
+        self.search = search
         self.init_params = init_params
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
         self.momentum = momentum
         self.reg_covar = reg_covar
-        self.weights_init, self.means_init, self.precisions_init = weights_init, means_init, precisions_init
-        self.fixed = fixed
-        self.semi_supervised = semi_supervised
-        self.missing = missing
         self.learning_decay = learning_decay
         self.warm_start = warm_start
-        self.checkpoint, self.spill, self.max_memory = checkpoint, spill, max_memory
-        self.callbacks = callbacks
-        self.n_threads = n_threads
         self.random_state = random_state
+        self.weights_init = weights_init
+        self.means_init = means_init
+        self.precisions_init = precisions_init
+        self.fixed = fixed
+        self.semi_supervised = semi_supervised
+        self.n_threads = n_threads
+        self.checkpoint = checkpoint
+        self.spill = spill
+        self.max_memory = max_memory
+        self.callbacks = callbacks
         self.verbose = verbose
 
     def _options_of_fit(self) -> dict[str, Any]:

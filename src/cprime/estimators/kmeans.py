@@ -36,90 +36,74 @@ class KMeans(NearestCenter, Clusterer):
     The fit decreases J = Σ_n w_n min_c ‖x_n − μ_c‖² for points x_n of weight w_n and centers μ_c. So it increases the
     free energy F = −log C − (D/2) log(2πe J/(DN)), a lower bound of the log-likelihood of a Gaussian mixture.
 
+    Parameters are in four groups: clusters (`n_clusters` to `missing`), algorithm (`search` to `random_state`),
+    constraints (`size_max` to `semi_supervised`) and resources (`n_threads` to `verbose`). `docs/options.md` says more.
+
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters C, at most the number of points.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        "cosine" is spherical k-means: rows are scaled to length 1 (a copy; rows of zeros are an error), and so are the
+        centers. J is then 2 Σ_n w_n (1 − cos(x_n, μ)), and `transform` returns cosine distances.
+    missing : {"error", "marginal"}, default="error"
+        How NaN and nulls are treated: as an error, or as missing values, which are set to those of the center of the
+        point (k-pod). J is over observed values. See `impute`.
+    search : str or object of cprime.search, default="auto"
+        Candidate centers of a point: "full" is all centers (Lloyd's algorithm); "bounded" leaves out those that bounds
+        on distances exclude, with the same result; "graph" is the neighbors of the center of the point; "exact" and
+        "estimated" are var-k-means-X and -S of Forster & Lücke; "auto" chooses by N, C and D. The classes of
+        `cprime.search` of these names have options, such as the length of the lists.
     init : str, array-like, fitted estimator or callable, default="auto"
-        Initialization: "k-means++" (greedy), "k-means||" (similar, in a few passes), "random" (distinct rows),
-        "afk-mc2" (Metropolis chains), "two-level" (rows spread over coarse cells), "jumps" (k-means++ of a sample,
-        improved by jumps, see `jumps`), centers of shape (n_clusters, n_features), a fitted estimator whose centers
-        are used, or a function of (X, n_clusters, random_state). "k-means++", "afk-mc2" and functions need the data in
-        memory. "auto" is "two-level" for data that are not in memory and for many clusters: at least 128 clusters and
-        2²⁰ evaluations per iteration in a graph search with jumps, otherwise at least 4096 clusters. In all other
-        cases it is "jumps", or "k-means++" without jumps.
+        Initialization: "k-means++", "k-means||", "random" (distinct rows), "afk-mc2", "two-level" (rows of coarse
+        cells), "jumps" (k-means++ of a sample, improved by jumps), centers of shape (n_clusters, n_features), a fitted
+        estimator whose centers are used, or a function of (X, n_clusters, random_state). "auto" is "two-level" for many
+        clusters or data that are not in memory, otherwise "jumps", or "k-means++" without jumps.
     n_init : int, default=1
         Number of starts; the result of least J is returned. Given centers are used for one start only.
     max_iter : int, default=300
         Maximum number of iterations of one start.
     tol : float, default=1e-4
         A start has converged if J changes by no more than this share of J, or if no point is reassigned.
-    search : str or object of cprime.search, default="auto"
-        Candidate centers of a point: "full" is all centers (Lloyd's algorithm); "bounded" is all centers that bounds on
-        distances, updated in each iteration, do not exclude, with the same result; "graph" is the neighbors of the
-        center to which the point is assigned; "exact" and "estimated" are var-k-means-X and -S of Forster & Lücke.
-        "auto" is "graph" for at least 128 clusters and N·C = 2²⁰ distances per iteration; below, it is "bounded" in up
-        to 4 dimensions for at least 32 clusters and 2²¹ distances, otherwise "full". The classes `Auto`, `Full`,
-        `Bounded`, `Graph` and `Papers` of `cprime.search` have options, such as the length of the lists.
-    metric : {"euclidean", "cosine"}, default="euclidean"
-        "cosine" is spherical k-means: rows are scaled to length 1 (a copy; rows of zeros are an error), and so are the
-        centers. J is then 2 Σ_n w_n (1 − cos(x_n, μ)), and `transform` returns cosine distances.
     jumps : bool or "auto", default="auto"
-        Whether centers jump across the data: the two clusters whose union increases J least are united, and the center
-        that becomes free divides the cluster whose division decreases J most. Jumps lead to better optima, mostly the
-        best known one; Lloyd steps follow until convergence. A graph search makes jumps during the fit, between
-        exchange steps (Hartigan), which account for the shift of both centers when a point is reassigned. With other
-        searches, jumps improve the initial centers, first on a sample. "auto" is True for a graph search, and if search
-        and init are "auto" and rows are not sparse, so that algorithms chosen by name are not altered. Needs epsilon=0.
+        Whether centers jump across the data: two close clusters are united, and the center that becomes free divides
+        another cluster. Jumps lead to better optima, mostly the best known one. "auto" is True for a graph search, and
+        if search and init are "auto" and rows are not sparse. Needs epsilon=0.
+    epsilon : float, default=0.0
+        Laziness of lazy-k-means: a point is reassigned only to a center that is nearer by the factor 1 + epsilon (eq.
+        21 of Lücke & Forster). 0 is k-means. `labels_`, `inertia_` and `lower_bound_` are those of the nearest centers,
+        or with search=Auto(final_assignment="found") those of the lazy assignment.
     learning_decay : float, default=1.0
         κ of `partial_fit`, above 0.5 and at most 1: a point moves its center by the share n^−κ, where n is the total
         weight assigned to the center so far. 1 gives running means; smaller values forget early points.
-    epsilon : float, default=0.0
-        Laziness of lazy-k-means: a point is reassigned only to a center that is nearer by the factor 1 + epsilon
-        (eq. 21 of Lücke & Forster). 0 is k-means. `labels_`, `inertia_` and `lower_bound_` are those of the nearest
-        centers, or with search=Auto(final_assignment="found") those of the lazy assignment.
+    random_state : int, RandomState, Generator or None, default=None
+        Source of the random numbers of starts and of the samples that are searched exactly.
     size_max, size_min : int, float, str, array-like of shape (n_clusters,) or None, default=None
-        Bounds of the number of points in each cluster: an integer, one for each cluster, or a text such as "1.2x", that
-        multiple of N/C, rounded up (`size_max`) or down (`size_min`). If points have weights, the sum of the weights in
-        a cluster is bounded, also by floats; because points are not divided, it may be outside its bounds by less than
-        the greatest weight of a point. Bounds that differ are those of the clusters of given initial centers if no
-        centers jump; otherwise larger clusters get larger bounds. After a fit without bounds, two steps alternate until
-        J no longer falls: points are assigned within the bounds at the least cost, and centers become the means of
-        their points. Without weights, the cost is at most 0.01 % above the least one for the candidates, the 16 nearest
-        centers of each point and more if sizes need it; after a partial search these are taken from its lists, which
-        may lack some. If N·C is at most 2²², other starting centers are tried. `predict` returns the nearest center.
-        Needs complete rows, not from Dask.
+        Bounds of the number of points in each cluster, or of the sum of their weights: a number, one for each cluster,
+        or a text such as "1.2x", that multiple of N/C. After a fit without bounds, assignments within the bounds at the
+        least cost alternate with means. `predict` returns the nearest center. Needs complete rows, not from Dask.
     fixed_centers : array-like of shape (m, n_features) or None, default=None
         Known centers of the first m clusters, which the fit does not change. The others are fitted. No centers jump.
     semi_supervised : bool, default=False
         Whether the argument `y` of `fit` has labels of points, integers from 0 to C − 1, and −1 for unknown. Points
         with a label keep their cluster; the search is exact. False ignores y, because a pipeline passes the targets of
         its last step to all steps.
-    missing : {"error", "marginal"}, default="error"
-        How NaN and nulls are treated: as an error, or as missing values. With "marginal", distances are over the
-        observed columns of a point, and its missing values are set to those of its center (k-pod); J is over observed
-        values. Initializations replace missing values by column means; all steps are Lloyd steps. See `impute`.
+    n_threads : int or None, default=None
+        Threads to use; None is every processor that the process may use. Results do not depend on it.
     checkpoint : path or None, default=None
         A new or empty folder in which `fit` stores its state. An interrupted fit is continued by `cprime.resume` or by
         the same call of `fit`, with bit-identical results. At the end the folder contains the model.
     spill : path or None, default=None
-        A folder in which `fit` stores active sets between iterations, instead of in memory, in files without names that
-        are deleted with the fit (or with `labels_`). Results are bit-identical. None is memory; but with a checkpoint
-        and data in several chunks, active sets of 1 GiB or more are stored in the checkpoint's folder.
+        A folder in which `fit` stores active sets between iterations, instead of in memory, in files that are deleted
+        with the fit (or with `labels_`). Results are bit-identical.
     max_memory : int, str or None, default=None
         Most memory that `fit` may take beyond what the process uses already: bytes, or a text such as "8GB". Sources
-        are read in smaller chunks if necessary, which changes the last digits of results, and copies that do not fit
-        are not made. If that is not enough, `fit` raises an error before its first pass; the message says what would
-        help. See `cprime.plan`. None is the limit of the process's container (Linux control group), if it has one; a
-        fit that exceeds this limit warns.
+        are read in smaller chunks if necessary; a fit that takes more all the same raises an error before its first
+        pass. None is the limit of the process's container, above which a fit warns. See `cprime.plan`.
     callbacks : callback or sequence of them, default=None
         Functions that are called after every iteration with a row of `history_`, as a dictionary, and the estimator
         with its current parameters, or objects with such a method `on_iteration`; see `cprime.callbacks.Callback`. The
         fit ends if one returns True. Model files do not contain callbacks.
-    n_threads : int or None, default=None
-        Threads to use; None is every processor that the process may use. Results do not depend on it.
-    random_state : int, RandomState, Generator or None, default=None
-        Source of the random numbers of starts and of the samples that are searched exactly.
     verbose : int, default=0
         1 shows a progress bar: J, the share of points whose nearest center the search has found (in a sample), and the
         estimated time left; or the library's log, one line per iteration, if no bar can be drawn (as in a file).
@@ -205,48 +189,55 @@ class KMeans(NearestCenter, Clusterer):
 
     def __init__(
         self,
+        # clusters
         n_clusters: int = 8,
         *,
+        metric: str = "euclidean",
+        missing: str = "error",
+        # algorithm
         search: str | BaseSearch = "auto",
         init: Any = "auto",
         n_init: int = 1,
         max_iter: int = 300,
         tol: float = 1e-4,
-        metric: str = "euclidean",
-        epsilon: float = 0.0,
         jumps: bool | str = "auto",
+        epsilon: float = 0.0,
+        learning_decay: float = 1.0,
+        random_state: Any = None,
+        # constraints
         size_max: Any = None,
         size_min: Any = None,
         fixed_centers: Any = None,
         semi_supervised: bool = False,
-        missing: str = "error",
-        learning_decay: float = 1.0,
+        # resources
+        n_threads: int | None = None,
         checkpoint: Any = None,
         spill: Any = None,
         max_memory: int | float | str | None = None,
         callbacks: Any = None,
-        n_threads: int | None = None,
-        random_state: Any = None,
         verbose: int = 0,
     ) -> None:
         self.n_clusters = n_clusters
+        self.metric = metric
+        self.missing = missing
         self.search = search
         self.init = init
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
-        self.metric = metric
-        self.epsilon = epsilon
         self.jumps = jumps
-        self.size_max, self.size_min = size_max, size_min
+        self.epsilon = epsilon
+        self.learning_decay = learning_decay
+        self.random_state = random_state
+        self.size_max = size_max
+        self.size_min = size_min
         self.fixed_centers = fixed_centers
         self.semi_supervised = semi_supervised
-        self.missing = missing
-        self.learning_decay = learning_decay
-        self.checkpoint, self.spill, self.max_memory = checkpoint, spill, max_memory
-        self.callbacks = callbacks
         self.n_threads = n_threads
-        self.random_state = random_state
+        self.checkpoint = checkpoint
+        self.spill = spill
+        self.max_memory = max_memory
+        self.callbacks = callbacks
         self.verbose = verbose
 
     @restore_on_error

@@ -26,10 +26,10 @@ class PoissonMixture(DiscreteMixture):
     n_active : int, "auto" or None, default="auto"
         C′, the number of active components of a point; None is all, that is, exact EM. "auto" is all for up to 16
         components, 5 for more, and 1 with assignment="hard".
-    search : str or object of cprime.search, default="auto"
-        Candidate components of a point, as in `GaussianMixture`.
     assignment : str, default="soft"
         Responsibilities of the active components of a point, as in `GaussianMixture`.
+    search : str or object of cprime.search, default="auto"
+        Candidate components of a point, as in `GaussianMixture`.
     init_params : str, array-like, fitted estimator or callable, default="auto"
         Initialization of the components from rows, rates, labels or responsibilities, as in `GaussianMixture`.
     n_init : int, default=1
@@ -39,14 +39,14 @@ class PoissonMixture(DiscreteMixture):
     tol : float, default=1e-6
         A start has converged if F changes by less than this, in nats per point. Poisson components overlap, so steps
         of EM are short even far from the optimum; with assignment="soft" and C′ > 1 momentum makes them longer.
-    weights_init : array-like of shape (n_components,) or None, default=None
-        Starting weights.
-    rates_init : array-like of shape (n_components, n_features) or None, default=None
-        Starting rates.
     learning_decay : float, default=1.0
         κ of `partial_fit`, as in `GaussianMixture`.
     warm_start : bool, default=False
         Whether `fit` starts from the parameters of the previous fit.
+    weights_init : array-like of shape (n_components,) or None, default=None
+        Starting weights.
+    rates_init : array-like of shape (n_components, n_features) or None, default=None
+        Starting rates.
     checkpoint, spill, callbacks, n_threads, random_state, verbose
         As in `GaussianMixture`.
 
@@ -91,41 +91,41 @@ class PoissonMixture(DiscreteMixture):
         *,
         weights: str = "free",
         n_active: int | str | None = "auto",
-        search: str | BaseSearch = "auto",
         assignment: str = "soft",
+        search: str | BaseSearch = "auto",
         init_params: Any = "auto",
         n_init: int = 1,
         max_iter: int = 300,
         tol: float = 1e-6,
-        weights_init: Any = None,
-        rates_init: Any = None,
         learning_decay: float = 1.0,
         warm_start: bool = False,
+        random_state: Any = None,
+        weights_init: Any = None,
+        rates_init: Any = None,
+        n_threads: int | None = None,
         checkpoint: Any = None,
         spill: Any = None,
         callbacks: Any = None,
-        n_threads: int | None = None,
-        random_state: Any = None,
         verbose: int = 0,
     ) -> None:
         self.n_components = n_components
         self.weights = weights
         self.n_active = n_active
-        self.search = search
         self.assignment = assignment
+        self.search = search
         self.init_params = init_params
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
-        self.weights_init = weights_init
-        self.rates_init = rates_init
         self.learning_decay = learning_decay
         self.warm_start = warm_start
+        self.random_state = random_state
+        self.weights_init = weights_init
+        self.rates_init = rates_init
+        self.n_threads = n_threads
         self.checkpoint = checkpoint
         self.spill = spill
         self.callbacks = callbacks
-        self.n_threads = n_threads
-        self.random_state = random_state
         self.verbose = verbose
 
     _means_argument = "rates_init"

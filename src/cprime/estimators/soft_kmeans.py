@@ -88,6 +88,10 @@ class SoftKMeans(Clusterer, FuzzyBase):
         Maximum number of iterations of one start.
     tol : float, default=1e-4
         A start has converged if F changes by less than this, in nats per point.
+    random_state : int, RandomState, Generator or None, default=None
+        Source of the random numbers of the start.
+    n_threads : int or None, default=None
+        Threads to use; None is every processor that the process may use. Results do not depend on it.
     checkpoint : path or None, default=None
         A new or empty folder in which `fit` stores its state. An interrupted fit is continued by `cprime.resume` or by
         the same call of `fit`, with bit-identical results. At the end the folder contains the model.
@@ -99,10 +103,6 @@ class SoftKMeans(Clusterer, FuzzyBase):
         Functions that are called after every iteration with a row of `history_`, as a dictionary, and the estimator
         with its current parameters, or objects with such a method `on_iteration`; see `cprime.callbacks.Callback`. The
         fit ends if one returns True. Model files do not contain callbacks.
-    n_threads : int or None, default=None
-        Threads to use; None is every processor that the process may use. Results do not depend on it.
-    random_state : int, RandomState, Generator or None, default=None
-        Source of the random numbers of the start.
     verbose : int, default=0
         1 shows a progress bar: J, the share of points whose nearest center the search has found (in a sample that is
         searched exactly), and the estimated time left. If no bar can be drawn, for example in a file, the library's log
@@ -170,11 +170,11 @@ class SoftKMeans(Clusterer, FuzzyBase):
         n_init: int = 1,
         max_iter: int = 300,
         tol: float = 1e-4,
+        random_state: Any = None,
+        n_threads: int | None = None,
         checkpoint: Any = None,
         spill: Any = None,
         callbacks: Any = None,
-        n_threads: int | None = None,
-        random_state: Any = None,
         verbose: int = 0,
     ) -> None:
         self.n_clusters = n_clusters
@@ -185,11 +185,11 @@ class SoftKMeans(Clusterer, FuzzyBase):
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
+        self.random_state = random_state
+        self.n_threads = n_threads
         self.checkpoint = checkpoint
         self.spill = spill
         self.callbacks = callbacks
-        self.n_threads = n_threads
-        self.random_state = random_state
         self.verbose = verbose
 
     @restore_on_error

@@ -43,8 +43,8 @@ class StudentTMixture(Mixture):
     weights : {"free", "equal"}, default="free"
         As in `GaussianMixture`, like the following arguments unless described otherwise.
     n_active : int, "auto" or None, default="auto"
-    search : str or object of cprime.search, default="auto"
     assignment : str, default="soft"
+    search : str or object of cprime.search, default="auto"
     init_params : str, array-like, fitted estimator or callable, default="auto"
         Initialization of the means, or labels or responsibilities, as in `GaussianMixture`. Weights and Σ are
         initialized from the hard assignment of the points to these means, and estimated ν start at 4.
@@ -56,16 +56,16 @@ class StudentTMixture(Mixture):
         that plain steps are short.
     reg_covar : float, default=1e-6
         Added to the variances of Σ by every M-step, in data unit².
-    weights_init, means_init, precisions_init : array-like, default=None
-        Starting parameters, of the shapes of `weights_`, `means_` and `precisions_`.
     learning_decay : float, default=1.0
     warm_start : bool, default=False
+    random_state : int, RandomState, Generator or None, default=None
+    weights_init, means_init, precisions_init : array-like, default=None
+        Starting parameters, of the shapes of `weights_`, `means_` and `precisions_`.
+    n_threads : int or None, default=None
     checkpoint : path or None, default=None
     spill : path or None, default=None
     max_memory : int, str or None, default=None
     callbacks : callback or sequence of them, default=None
-    n_threads : int or None, default=None
-    random_state : int, RandomState, Generator or None, default=None
     verbose : int, default=0
 
     Attributes
@@ -141,51 +141,52 @@ n_features_in_, feature_names_in_
         shared_dof: bool = False,
         weights: str = "free",
         n_active: int | str | None = "auto",
-        search: str | BaseSearch = "auto",
         assignment: str = "soft",
+        search: str | BaseSearch = "auto",
         init_params: Any = "auto",
         n_init: int = 1,
         max_iter: int = 100,
         tol: float = 1e-3,
         momentum: bool | str = "auto",
         reg_covar: float = 1e-6,
+        learning_decay: float = 1.0,
+        warm_start: bool = False,
+        random_state: Any = None,
         weights_init: Any = None,
         means_init: Any = None,
         precisions_init: Any = None,
-        learning_decay: float = 1.0,
-        warm_start: bool = False,
+        n_threads: int | None = None,
         checkpoint: Any = None,
         spill: Any = None,
         max_memory: int | float | str | None = None,
         callbacks: Any = None,
-        n_threads: int | None = None,
-        random_state: Any = None,
         verbose: int = 0,
     ) -> None:
         self.n_components = n_components
         self.covariance_type = covariance_type
-        self.dof, self.shared_dof = dof, shared_dof
+        self.dof = dof
+        self.shared_dof = shared_dof
         self.weights = weights
         self.n_active = n_active
-        self.search = search
         self.assignment = assignment
+        self.search = search
         self.init_params = init_params
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
         self.momentum = momentum
         self.reg_covar = reg_covar
+        self.learning_decay = learning_decay
+        self.warm_start = warm_start
+        self.random_state = random_state
         self.weights_init = weights_init
         self.means_init = means_init
         self.precisions_init = precisions_init
-        self.learning_decay = learning_decay
-        self.warm_start = warm_start
+        self.n_threads = n_threads
         self.checkpoint = checkpoint
         self.spill = spill
         self.max_memory = max_memory
         self.callbacks = callbacks
-        self.n_threads = n_threads
-        self.random_state = random_state
         self.verbose = verbose
 
     def _parameters(self, reg_covar: float = 0.0) -> Any:

@@ -91,18 +91,14 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
         """Return the data type of the fitted parameters."""
         return self._parameters().centers.dtype
 
-    def _n_components(self) -> int:
-        """Return the constructor argument with the number of components."""
-        return getattr(self, self._size_name)
-
     def _opened(self, X: Any, sample_weight: Any = None, reset: bool = False) -> Data:
         """Check X and return it as `Data`: rows with their weights, which passes over the data can read.
 
         reset: whether X is training data, which must have at least one point per component
         """
         data = self._converted(opened(self, X, sample_weight, reset), reset)
-        if reset and data.n_points < self._n_components():
-            raise ValueError(f"n_samples={data.n_points} should be >= {self._size_name}={self._n_components()}.")
+        if reset and data.n_points < (C := getattr(self, self._size_name)):
+            raise ValueError(f"n_samples={data.n_points} should be >= {self._size_name}={C}.")
         return data
 
     def _converted(self, data: Data, reset: bool) -> Data:
@@ -151,10 +147,11 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
         labels: known components of the points (N,), or None
         """
         key = Key(seed_of(self.random_state))
-        problem = self._options().problem(data, labels)
+        options = self._options()
+        problem = options.problem(data, labels)
         plan = problem.plan
         if logger.isEnabledFor(logging.INFO):
-            for line in unused_arguments(self, plan.search, problem.init):
+            for line in unused_arguments(self, options.n_components, plan.search, problem.init):
                 logger.info(line)
         watch = Watch(self, given, lambda run: self._view(run, plan.n_kept))
         checkpoint, runs = None, None

@@ -59,7 +59,7 @@ def opened_within(estimator: Any, X: Any, sample_weight: Any) -> Data:
 
 def _is_small(estimator: Any, data: Data, limit: int) -> bool:
     """Return whether a fit surely needs less than `limit` bytes, because its plan would take milliseconds."""
-    N, D, C = data.n_points, data.n_features, estimator._n_components()
+    N, D, C = data.n_points, data.n_features, options_of(estimator).n_components
     return limit > _BYTES_OF_SMALL * (N + C * D) * (D + C)
 
 
@@ -141,7 +141,8 @@ def _variants(estimator: Any, rows: PlannedRows) -> Iterator[tuple[str, Any, Pla
         )
     if estimator.spill is None and rows.here:
         yield 'spill="folder", for the active sets of the points', changed(estimator, spill="."), rows
-    plan = options_of(estimator).plan(rows.data)
+    options = options_of(estimator)
+    plan, C = options.plan(rows.data), options.n_components
     if plan.regroup:
         yield (
             "search=Graph(regroup=False)",
@@ -150,7 +151,6 @@ def _variants(estimator: Any, rows: PlannedRows) -> Iterator[tuple[str, Any, Pla
         )
     if rows.data.dtype.itemsize == 8 and rows.here:
         yield "float32 in place of float64", estimator, rows.as_float32()
-    C = estimator._n_components()
     if 1 < plan.n_kept < C:
         yield "n_active=2", changed(estimator, n_active=2), rows
     if getattr(estimator, "covariance_type", "diag") != "diag":

@@ -202,9 +202,10 @@ def needed(
     regroup: whether a graph search copies each chunk with its rows sorted by component; None is the fit's own choice
     """
     data = rows.data
-    plan: em.FitPlan = options_of(estimator).plan(data)
+    options = options_of(estimator)
+    plan: em.FitPlan = options.plan(data)
     regroup = plan.regroup if regroup is None else regroup
-    N, D, C, s = data.n_points, data.n_features, estimator._n_components(), data.dtype.itemsize
+    N, D, C, s = data.n_points, data.n_features, options.n_components, data.dtype.itemsize
     narrow = rows.stored.itemsize < s and not data.has_missing
     chunk, width = max(data.sizes), D * (rows.stored.itemsize if narrow else s)
     width = data.n_bytes // max(1, N) if data.sparse else width
@@ -266,7 +267,7 @@ def _start(estimator: Any, data: Data, plan: em.FitPlan) -> str | None:
         return None
     if init == "auto" and hasattr(estimator, "init_params"):
         return "k-means++" if estimator.n_init > 1 and data.in_memory else "kmeans"
-    return str(resolve_init(init, estimator._n_components(), data, plan.jumps, plan.improved))
+    return str(resolve_init(init, options_of(estimator).n_components, data, plan.jumps, plan.improved))
 
 
 def sizes_of(estimator: Any, n_features: int, dtype: np.dtype) -> Sizes:

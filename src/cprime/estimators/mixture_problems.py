@@ -114,7 +114,7 @@ class MixtureOptions(Options):
             model: Model = given.first_model(data, centers, exact)
             return replace(model, fixed=fixed) if fixed else model
 
-        problem = problem_of(self, self.n_components, plan, data, init, self._centers, first_model, quick)
+        problem = problem_of(self, plan, data, init, self._centers, first_model, quick)
         return replace(problem, has_short_runs=isinstance(init, str) and init == DIVERSE)
 
     def _start(self, data: Data) -> tuple[Any, GivenParameters]:

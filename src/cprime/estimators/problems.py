@@ -66,6 +66,10 @@ class KMeansOptions(Options):
     checkpoint: Any = None
     least_shift: float | None = None
 
+    @property
+    def n_components(self) -> int:
+        return self.n_clusters
+
     def plan(self, data: Data, labels: Labels = None) -> em.FitPlan:
         """Return the options of each run of the loop: search, tolerance, limits and others.
 
@@ -96,7 +100,7 @@ class KMeansOptions(Options):
         known = known_centers(self, self.n_clusters, data, labels)
         centers = partial(starting_centers, self.n_clusters, "init")
         first_model = partial(_first_kmeans, self, known=known)
-        problem = problem_of(self, self.n_clusters, plan, data, self.init, centers, first_model, quick)
+        problem = problem_of(self, plan, data, self.init, centers, first_model, quick)
         if self.size_max is None and self.size_min is None:
             return problem
         bounds = resolve_bounds(self, data)
@@ -105,7 +109,6 @@ class KMeansOptions(Options):
 
 def problem_of(
     options: Any,
-    n_clusters: int,
     plan: em.FitPlan,
     data: Data,
     init: Any,
@@ -115,12 +118,12 @@ def problem_of(
 ) -> em.Problem:
     """Return the problem of a fit whose argument for the initialization of the centers is `init`.
 
-    options: estimator or options with `n_init`, the number of starts unless the user gives the centers
-    n_clusters: number of components C    plan, first_model: as in `em.Problem`
+    options: options with `n_components` and `n_init`, the number of starts unless the user gives the centers
+    plan, first_model: as in `em.Problem`
     centers: function that returns starting centers; its arguments are the initialization, the data and a random key
     quick: whether a faster initialization suffices, because the data are only a batch
     """
-    init = resolve_init(init, n_clusters, data, quick or plan.jumps, plan.improved)
+    init = resolve_init(init, options.n_components, data, quick or plan.jumps, plan.improved)
     plan = replace(plan, improved=plan.improved and name_of(init) != "jumps")
     n_starts = 1 if is_given(init) else options.n_init
     return em.Problem(plan, init, partial(centers, init), first_model, n_starts)

@@ -39,6 +39,10 @@ class SoftKMeansOptions(Options):
     max_iter: int = 300
     tol: float = 1e-4
 
+    @property
+    def n_components(self) -> int:
+        return self.n_clusters
+
     def problem(self, data: Data, labels: Labels = None) -> em.Problem:
         """Return the problem of a fit.    labels: None, because clusters of points cannot be given"""
         n_active = check_n_active(self.n_active, self.n_clusters)
@@ -56,7 +60,7 @@ class SoftKMeansOptions(Options):
             return FixedVariance(centers, 1.0 if stiffness is None else 0.5 / stiffness, variance_floor(centers))
 
         centers = partial(starting_centers, self.n_clusters, "init")
-        return problem_of(self, self.n_clusters, plan, data, self.init, centers, first_model)
+        return problem_of(self, plan, data, self.init, centers, first_model)
 
 
 @model_files.register

@@ -300,13 +300,12 @@ def resolve_init(init: Any, n_components: int, data: Data, quick: bool, improved
     return init
 
 
-def unused_arguments(estimator: Any, search: Search, init: Any) -> Iterator[str]:
+def unused_arguments(estimator: Any, n_components: int, search: Search, init: Any) -> Iterator[str]:
     """Yield a line of text for each argument that the user has set, but that has no effect on the fit.
 
     search: search object of the fit    init: initialization of the fit, such as a name or an array of means
     """
     given = estimator.get_params(deep=False)
-    n_components = estimator._n_components()
     n_neighbors = getattr(as_search(given["search"]), "n_neighbors", None)
     if n_neighbors is not None and not search.has_lists:
         why = "there is one component" if n_components == 1 else f"the search is {search!r}, which keeps no lists"

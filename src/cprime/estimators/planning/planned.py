@@ -148,7 +148,7 @@ def plan(estimator: Any, X: Any, *, dtype: str = "float32") -> Plan:
     else:
         check_mixture(estimator)
     rows = _rows(estimator, X, dtype)
-    N, C = rows.data.n_points, estimator._n_components()
+    N, C = rows.data.n_points, options_of(estimator).n_components
     if C > N:
         raise ValueError(f"n_samples={N} should be >= the {C} components of the estimator.")
     if estimator.max_memory is not None:
@@ -193,7 +193,8 @@ def _faster(estimator: Any, rows: PlannedRows, course: CostEstimate) -> list[str
 
     rows: description of the data    course: predicted cost of the fit
     """
-    plan, C = options_of(estimator).plan(rows.data), estimator._n_components()
+    options = options_of(estimator)
+    plan, C = options.plan(rows.data), options.n_components
     found: list[str] = []
     if course.seconds < 1:
         return found

@@ -106,7 +106,8 @@ def _extrapolated(estimator: Any, rows: PlannedRows, fits: list[_Fit], reading: 
 
     rows: description of the data of the whole fit    reading: seconds to read all its rows once
     """
-    plan, N, C = options_of(estimator).plan(rows.data), rows.data.n_points, estimator._n_components()
+    options, N = options_of(estimator), rows.data.n_points
+    plan, C = options.plan(rows.data), options.n_components
     before, last = fits[0], fits[-1]
     counted = last if last.whole else before
     full = plan.search.exact and not plan.search.stores_bounds
@@ -153,7 +154,7 @@ def _small_fit(estimator: Any, rows: PlannedRows, n: int, deadline: float) -> _F
 
     deadline: time (of `perf_counter`) after which the fit ends with its current iteration
     """
-    N, C = rows.data.n_points, estimator._n_components()
+    N, C = rows.data.n_points, options_of(estimator).n_components
     c = min(C, n, max(1, C * n // N, n // _ROWS_PER_COMPONENT))
     small = _scaled(estimator, rows, c)
     X = _some(rows, n, c)
@@ -180,7 +181,8 @@ def _scaled(estimator: Any, rows: PlannedRows, c: int) -> Any:
 
     Arguments with the value "auto" are replaced by the values that the fit of all rows would choose.
     """
-    plan, C = options_of(estimator).plan(rows.data), estimator._n_components()
+    options = options_of(estimator)
+    plan, C = options.plan(rows.data), options.n_components
     exact = plan.n_kept == C
     kept = c if exact else min(plan.n_kept, c)
     certificate = min(plan.search.certificate, 100)
@@ -204,7 +206,7 @@ def _scaled(estimator: Any, rows: PlannedRows, c: int) -> Any:
         init = resolve_init(estimator.init, C, rows.data, plan.jumps, plan.improved)
         given["init"] = init if name_of(init) is not None else "random"
     if hasattr(estimator, "momentum"):
-        given["momentum"] = resolve_momentum(options_of(estimator), plan.n_kept, plan.search)
+        given["momentum"] = resolve_momentum(options, plan.n_kept, plan.search)
         given["init_params"] = estimator.init_params if name_of(estimator.init_params) is not None else "random"
     return changed(estimator, **{name: value for name, value in given.items() if hasattr(estimator, name)})
 

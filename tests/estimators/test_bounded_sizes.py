@@ -217,3 +217,13 @@ def test_a_point_heavier_than_the_bound_is_in_a_cluster():
     km = KMeans(4, size_max="1x", random_state=0).fit(X, sample_weight=w)
     assert km.counts_.max() < w.sum() / 4 + 1000
     assert (km.counts_ > 0).all()
+
+
+def test_larger_clusters_get_larger_bounds_if_centers_jump_away_from_given_ones():
+    rng = np.random.default_rng(0)
+    numbers = [10, 100, 30, 20]
+    X = np.concatenate([rng.normal(30 * c, 1, (n, 2)) for c, n in enumerate(numbers)])
+    near = X[:10].mean(axis=0) + rng.normal(0, 0.1, (4, 2))
+    km = KMeans(4, init=near, jumps=True, size_max=[10, 20, 30, 100], random_state=0).fit(X)
+    assert sizes(km.labels_, 4).tolist() == [10, 20, 30, 100]
+    assert km.n_displaced_ == 0

@@ -202,7 +202,11 @@ def test_bad_input_names_argument_value_and_expectation():
             y,
             "y with labels needs search='auto' or 'full', got 'graph'",
         ),
-        (lambda: KMeans(3, semi_supervised=True, size_max=20), y, "y with labels needs size_max=None, got 20"),
+        (
+            lambda: KMeans(3, semi_supervised=True, size_max=np.full(3, 20)),
+            y,
+            r"y with labels needs size_max=None, got array\(\[20",
+        ),
         (lambda: KMeans(3, semi_supervised=True, epsilon=0.1), y, "y with labels needs epsilon=0.0, got 0.1"),
         (
             lambda: KMeans(3, fixed_centers=X[:4]),

@@ -136,6 +136,7 @@ def test_nested_parameters_are_set(make):
     assert shared == Graph(33)
     assert one.set_params(search=Papers("exact"), search__n_explore=0).search == Papers("exact", n_explore=0)
     assert one.set_params(search="full").search == "full"
+    assert one.set_params(search="graph", search__n_neighbors=9).search == Graph(9)
     pipeline = make_pipeline(StandardScaler(), other)
     pipeline.set_params(**{f"{pipeline.steps[1][0]}__search__n_neighbors": 5})
     assert other.search == Graph(5)

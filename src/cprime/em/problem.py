@@ -14,7 +14,8 @@ from cprime.execution import Data
 from cprime.model import Model
 from cprime.seeding.jumps import improved_by_jumps
 
-# Function that returns the starting parameters. Arguments: data, starting centers (C, D), whether the search is exact.
+# Function that returns the starting parameters. Arguments: data, starting centers (C, D), and whether each point is
+# compared with all of these.
 FirstModel = Callable[[Data, NDArray, bool], Model]
 
 
@@ -51,7 +52,7 @@ class Problem:
         return single(key)
 
     def plain_start(self, data: Data, key: Key) -> Model:
-        """Return starting parameters without improvements of the centers, from a search of all of them."""
+        """Return starting parameters from centers that do not jump; each point is compared with all of them."""
         return self.first_model(data, self.centers(data, key), True)
 
     def _single(self, data: Data, key: Key) -> Model:
@@ -62,5 +63,5 @@ class Problem:
 
 
 # Function that continues the best run of a fit. Arguments: data, problem, key, final state of the run, and measured
-# values as `solve` returns them; it returns the last two.
+# values as `solve` returns them. Returns the new state and the new measured values.
 Finish = Callable[[Data, Problem, Key, Run, dict[str, Any]], tuple[Run, dict[str, Any]]]

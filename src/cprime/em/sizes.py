@@ -89,10 +89,11 @@ class BoundedSizes:
         data: rows in memory or of a source    run, found: results of the fit without bounds, as `solve` returns them
         """
         assert run.counts is not None
-        centers, is_start_given = run.model.centers, is_given(problem.init)
+        centers, jumps = run.model.centers, problem.plan.jumps or problem.plan.improved
         has_different_bounds = len(set(zip(self.bounds.lower.tolist(), self.bounds.upper.tolist(), strict=True))) > 1
-        # Clusters have the ids of given starting centers, so that bounds refer to these ids.
-        matches = has_different_bounds and not is_start_given and name_of(problem.init) != "known"
+        # Clusters have the ids of given starting centers unless centers jump, so that bounds refer to these ids.
+        keeps_ids = name_of(problem.init) == "known" or (is_given(problem.init) and not jumps)
+        matches = has_different_bounds and not keeps_ids
         if matches:
             order = self.bounds.match(run.counts)
             centers, found = centers[order], _reordered(found, order)
@@ -122,8 +123,8 @@ class BoundedSizes:
 
         The iterations start from `centers` (C, D), the result of a fit without bounds. If N·C is at most 2²²
         (`_MEDIUM`), other iterations start from the centers that the user gives, or from random rows and k-means++.
-        Above 2¹⁶ (`_SMALL`) the latter are few, and only the best two starts are continued. The result of least J is
-        refined by iterations with narrow tolerances.
+        Above 2¹⁶ (`_SMALL`) the latter are few; then, or with weights, only the best two starts are continued. The
+        result of least J is refined by iterations with narrow tolerances.
         found: dictionary with the labels and the neighbor lists of the fit without bounds
         matches: whether larger clusters of other starting centers get larger bounds
         """

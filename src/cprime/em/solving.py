@@ -79,6 +79,7 @@ def solve(
 
     Returns the final state of the EM loop, and a dictionary with the entries "labels", "neighbors" (lists),
     "certificate" (measured quality of the search), and "final_assignment", the way in which labels were computed.
+    `finish` of the problem may add others.
 
     key: counter-based random key of all draws
     watch: object that is called after every iteration, or None

@@ -16,7 +16,7 @@ from cprime.estimators.problems import Labels
 from cprime.estimators.quality import Bounds, certificate_text, remarks, warn_if_poor
 from cprime.estimators.savable import SavableEstimator
 from cprime.estimators.solutions import FitRecord, Solution, without_solution
-from cprime.estimators.validation import unused_arguments
+from cprime.estimators.validation import as_search, unused_arguments
 from cprime.estimators.watching import CallbackSupportMixin, Watch, unfitted_copy
 from cprime.execution import Data
 from cprime.kernels import ReadMissing, computing
@@ -50,7 +50,8 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name, and return the estimator.
 
-        `search__NAME` or `init__NAME` sets the option NAME of a copy of the search or the initialization.
+        `search__NAME` or `init__NAME` sets the option NAME of a copy of the search or the initialization; a search that
+        is given by its name becomes an object.
         """
         nested: dict[str, dict[str, Any]] = {}
         for name in [name for name in params if "__" in name]:
@@ -61,6 +62,7 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
         super().set_params(**params)
         for outer, options in nested.items():
             value = getattr(self, outer)
+            value = as_search(value) if outer == "search" else value
             if isinstance(value, str):
                 raise ValueError(f"{outer}={value!r} has no parameters {list(options)}: give an object first.")
             setattr(self, outer, value.with_params(**options))

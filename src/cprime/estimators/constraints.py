@@ -60,7 +60,7 @@ class KnownCenters(NamedTuple):
 def partial_labels(estimator: Any, y: Any, n_points: int, n_clusters: int) -> NDArray[np.int32] | None:
     """Return the known cluster of each point (N,), −1 if it is unknown, from the argument `y` of `fit`.
 
-    Returns None if y has no labels, or unless the estimator's argument `semi_supervised` is True.
+    Returns None if y has no labels, or if the estimator's argument `semi_supervised` is not True.
 
     Raises ValueError if y does not have one integer from −1 to C − 1 for each point.
     """
@@ -96,10 +96,11 @@ def labelled_search(estimator: Any, labels: NDArray[np.int32], data: Data) -> Se
     search = estimator.search
     if type(as_search(search)) not in (Auto, Full):
         raise ValueError(f"y with labels needs search='auto' or 'full', got {search!r}.")
-    for name, allowed in (("checkpoint", None), ("size_max", None), ("size_min", None), ("epsilon", 0.0)):
-        value = getattr(estimator, name, allowed)
-        if value != allowed:
-            raise ValueError(f"y with labels needs {name}={allowed}, got {value!r}.")
+    for name in ("checkpoint", "size_max", "size_min"):
+        if getattr(estimator, name, None) is not None:
+            raise ValueError(f"y with labels needs {name}=None, got {getattr(estimator, name)!r}.")
+    if getattr(estimator, "epsilon", 0.0):
+        raise ValueError(f"y with labels needs epsilon=0.0, got {estimator.epsilon!r}.")
     if data.has_missing:
         raise ValueError("y with labels needs complete rows: impute missing values first.")
     return Labelled(labels)
@@ -151,13 +152,15 @@ def resolve_bounds(options: Any, data: Data) -> SizeBounds:
     """Return the bounds of sizes that the options size_min and size_max of a k-means mean, for the data of a fit.
 
     Raises ValueError or TypeError if an argument is invalid, if sizes cannot be bounded because of missing values or
-    Dask collections, or if no assignment of the points (or a division of their weight) is within the bounds.
+    Dask collections, or if no assignment is within the bounds (with weights: not even of divided points).
     """
     C, size_min, size_max = options.n_clusters, options.size_min, options.size_max
     if data.has_missing:
         raise ValueError("size_max and size_min need complete rows: impute missing values first.")
     if not data.is_local:
-        raise ValueError("size_max and size_min need an array, a table or a source: Dask collections have no sizes.")
+        raise ValueError(
+            "size_max and size_min need an array, a table or a source: they are not bounded for Dask collections."
+        )
     total: Any = data.n_points
     if data.weighted:
         total = float(data.source.weights(0, data.n_points).sum())  # type: ignore[attr-defined]

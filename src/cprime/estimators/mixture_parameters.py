@@ -110,7 +110,7 @@ def check_fixed_components(options: Any) -> tuple[int, ...]:
         raise ValueError(f"fixed must be a list of different ids of components, got {options.fixed!r}.")
     if ids.size and not (ids.min() >= 0 and ids.max() < C):
         raise ValueError(f"fixed must have ids from 0 to n_components - 1 = {C - 1}, got {options.fixed!r}.")
-    if kind not in kinds:
+    if ids.size and kind not in kinds:
         raise ValueError(f"fixed needs covariance_type in {kinds}, got {kind!r}.")
     if ids.size and options.continued is None and (options.means_init is None or options.precisions_init is None):
         raise ValueError("fixed needs means_init and precisions_init, or warm_start after a fit.")

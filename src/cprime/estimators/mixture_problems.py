@@ -38,7 +38,7 @@ class MixtureOptions(Options):
     family: class of the models    family_options: its options by name, such as n_factors
     means_argument: name of the argument `means_init` in error messages
     continued: function that returns the parameters of an earlier fit that this one continues, or None
-    bound_before: F with which that of the first iteration is compared to detect convergence; ∞ in a new fit
+    bound_before: F at the end of that earlier fit, with which the first iteration is compared by `tol`; ∞ in a new fit
     """
 
     n_components: int

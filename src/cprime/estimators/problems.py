@@ -134,7 +134,7 @@ def starting_centers(n_clusters: int, argument: str, init: Any, data: Data, key:
 
     argument: name of the argument `init`, for error messages    init: a name, an object, a function, or the centers
     """
-    if name_of(init) is None:  # `init` is a function, which may store its random state: it gets one of its own.
+    if name_of(init) is None:  # `init` is a function, which may keep its generator: it gets a new one.
         return place(data, n_clusters, init, partial(key.random_state, Purpose.START), argument)
     with key.drawing(Purpose.START) as rng:
         return place(data, n_clusters, init, lambda: rng, argument)

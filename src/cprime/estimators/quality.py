@@ -192,7 +192,10 @@ def say_truncated(mixture: Any, method: str) -> None:
 
 @cache
 def log_truncated(method: str, n_active: int, n_components: int) -> None:
-    """Log a warning that a method sets all but the n_active largest probabilities of each row to 0, once per text."""
+    """Log a warning that a method sets all but the n_active largest probabilities of each row to 0.
+
+    The same arguments are logged once.
+    """
     _log.warning(
         "%s: a row has the %d most probable of %d components, the others are exactly 0 "
         "(n_active='auto'); n_active=None keeps all",

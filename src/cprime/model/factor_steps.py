@@ -1,6 +1,7 @@
 """Moments and M-steps of factor analyzers x = μ + Λz + noise, and the same for rows with missing values.
 
-Loadings Λ are found by regression of x on E[z | x]; first loadings are along random directions.
+Loadings Λ are found by regression of x on E[z | x]. First loadings are principal axes of the covariance, which is
+estimated from moments along random directions.
 
 Let o be the observed and m the missing columns of a row x, Λ the loadings, Ψ the diagonal noise covariance (diagonal ψ)
 and Σ = ΛΛᵀ + Ψ the covariance of a component, M_o = I + Λ_oᵀΨ_o⁻¹Λ_o, and b = Λ_oᵀΨ_o⁻¹(x_o − μ_o). Given x_o, the
@@ -28,7 +29,7 @@ Mask = NDArray[np.bool_]
 
 _LOG_2PI = math.log(2 * math.pi)
 _NUMBERS = 2**20  # maximum number of matrix entries that are computed at a time, to limit memory
-# Loadings of H factors are first estimated along H + this number of random directions; fewer would be less accurate.
+# For the first loadings of H factors, moments along H + this number of random directions; fewer are less accurate.
 _MORE = 4
 # Least share of noise in the variance of a coordinate when loadings are first computed, so that noise is not 0.
 _LEAST_NOISE = 0.01
@@ -265,7 +266,8 @@ def add_missing_moments(
 ) -> None:
     """Set the moments of component c, in place in `found`, from rows with missing values.
 
-    For every row, the M-step adds the covariance L⁻ᵀL⁻¹ of the factors z given a complete row. It is subtracted here.
+    They include the covariance of the factors z. The M-step adds that of a complete row, L⁻ᵀL⁻¹, for every row, so it
+    is subtracted first.
     X (n, D)    observed (n, D): mask of the values that are not missing    share (n,): weights of the rows
     of: parameters of the component    root (H, H): L⁻ᵀ
     """

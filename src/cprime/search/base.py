@@ -109,9 +109,9 @@ class Search(Protocol):
 
     @property
     def final_assignment(self) -> str:
-        """Return "exact" if a last pass compares all points with all components, "found" if not, "auto" if it is cheap.
+        """Return how a fit with a partial search, or lazy-k-means, gets its labels.
 
-        The search of the fit was partial, or one of lazy-k-means.
+        "exact": by a last pass over all components; "found": from the search; "auto": "exact" if that is cheap
         """
         ...
 

@@ -264,5 +264,5 @@ def test_residuals_are_computed_on_the_workers(weighted, client):
     np.testing.assert_array_equal(found.codes_, expected.codes_)
     np.testing.assert_array_equal(found.encode(on_dask(X)), expected.encode(X))
     assert found.score(on_dask(X)) == expected.score(in_memory(X))
-    with pytest.raises(ValueError, match="Dask collections have no sizes"):
+    with pytest.raises(ValueError, match="they are not bounded for Dask collections"):
         clone(estimator).set_params(size_max="1.5x").fit(on_dask(X))

@@ -146,7 +146,7 @@ class BoundedSizes:
             shortens = (n_pairs > _SMALL or weights is not None) and not is_given(problem.init)
             short = options._replace(max_iter=min(options.max_iter, _SHORT)) if shortens else options
             others = []
-            for start, steps in _starts(data, problem, key, C, short, fine, matches):
+            for start, steps in _starts(data, problem, key, short, fine, matches):
                 other = _alternate(data, steps[0], start, _Candidates(data))
                 for step in steps[1:]:
                     other = _alternate(data, step, other.centers, _Candidates(data))
@@ -189,7 +189,7 @@ def _reordered(found: Mapping[str, Any], order: NDArray[np.intp]) -> dict[str, A
 
 
 def _starts(
-    data: Data, problem: Problem, key: Key, n_clusters: int, options: "_Options", fine: "_Options", matches: bool
+    data: Data, problem: Problem, key: Key, options: "_Options", fine: "_Options", matches: bool
 ) -> Iterator[tuple[Floats, tuple["_Options", ...]]]:
     """Yield pairs: starting centers (C, D), and a tuple with the options of each run of iterations from them.
 
@@ -203,7 +203,7 @@ def _starts(
     options: usual tolerances    fine: the same options with narrower tolerances
     matches: whether larger clusters get larger bounds
     """
-    whole, C = data.whole(), n_clusters
+    whole, C = data.whole(), len(options.bounds.lower)
     if is_given(problem.init):
         centers = problem.plain_start(data, Key(0)).centers
         yield centers, (fine,)

@@ -59,7 +59,7 @@ def opened_within(estimator: Any, X: Any, sample_weight: Any) -> Data:
 
 def _is_small(estimator: Any, data: Data, limit: int) -> bool:
     """Return whether a fit surely needs less than `limit` bytes, because its plan would take milliseconds."""
-    N, D, C = data.n_points, data.n_features, options_of(estimator).n_components
+    N, D, C = data.n_points, data.n_features, getattr(estimator, estimator._size_name)
     return limit > _BYTES_OF_SMALL * (N + C * D) * (D + C)
 
 

@@ -115,10 +115,9 @@ class Bounded(BaseSearch):
     Parameters
     ----------
     certificate : int, default=1000
-        No effect, because only partial searches are compared with an exact one.
+        As in `Full`.
     final_assignment : {"auto", "exact", "found"}, default="auto"
-        "found" leaves the points of a lazy-k-means (`epsilon` of `KMeans`) in the lazy assignment; otherwise labels are
-        the nearest centers.
+        As in `Full`.
 
     Examples
     --------

@@ -154,11 +154,9 @@ class Papers(BaseSearch):
         lowers the quantization error by less than 1 %, at the latest after 100. The paper takes "a couple of initial
         E-steps (optimized on the training quantization error)".
     certificate : int, default=1000
-        Number of random points that are searched exactly after the fit, for `certificate_`; 0 omits it.
+        As in `Graph`.
     final_assignment : {"auto", "exact", "found"}, default="auto"
-        How `labels_` and the objective are computed: "exact" searches all components once more for every point, as
-        `predict` does; "found" uses what the search has found. "auto" is "exact" if that takes no longer than the fit
-        itself: if N·C is at most four times the evaluations of the fit. See also `epsilon` of `KMeans`.
+        As in `Graph`.
 
     Examples
     --------

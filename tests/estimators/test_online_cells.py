@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from cprime import KMeans, load
-from cprime.estimators import batches
+from cprime.em import batches
 from cprime.kernels import Dense, as_rows
 from cprime.neighbors import OnlineCenterIndex
 

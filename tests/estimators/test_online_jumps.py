@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from cprime import KMeans, load
-from cprime.estimators import batches
+from cprime.em import batches
 
 
 def groups(n_groups, n, D=8, seed=0, spread=6.0):

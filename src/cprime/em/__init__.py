@@ -14,13 +14,15 @@ The package contains `solve`, which fits a `Problem`, the EM loop, its E-steps, 
   the last step of a fit is a plain EM step.
 - `expectation.py`: the E-steps `EStep` and `ExactEStep`, other jobs over the data, and the assignments.
 - `certificate.py`: how much a partial search has missed. `diverse_starts.py`: starts of mixtures with `n_init` above 1.
-- `online.py`, `batch_jumps.py`: steps of `partial_fit`, and jumps of centers between batches.
+- `batches.py`: online k-means, with the steps of `online.py` (which also has those of mixtures) and the jumps of
+  centers between batches of `batch_jumps.py`.
 - `sizes.py`: means alternate with the assignment of points to clusters of bounded size (`kernels/transport.py`).
 - `fuzzy.py`, `medoids.py`, `residuals.py`: algorithms that are not a combination of model, truncation, search and
   assignment.
 """
 
 from cprime.em.batch_jumps import jump_between_batches
+from cprime.em.batches import Online, OnlinePlan, RecentRows, learn_batch
 from cprime.em.certificate import Loss, certify
 from cprime.em.diverse_starts import diverse_start
 from cprime.em.expectation import (
@@ -69,7 +71,10 @@ __all__ = [
     "Loss",
     "MixtureSettings",
     "Momentum",
+    "Online",
+    "OnlinePlan",
     "Problem",
+    "RecentRows",
     "Run",
     "Runs",
     "SampledAssignment",
@@ -90,6 +95,7 @@ __all__ = [
     "hard_start",
     "jump_between_batches",
     "k_means_step",
+    "learn_batch",
     "mixture_step",
     "proceed",
     "rate",

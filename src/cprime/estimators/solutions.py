@@ -91,7 +91,7 @@ class KMeansSolution:
     record: facts about the fit, or None
     n_relocated: number of times that the center of an empty cluster was moved
     cells: groups of nearby centers that speed up the search in `partial_fit`, or None
-    recent: rows that `partial_fit` stores for its next fit or jumps, see `estimators.batches`, or None
+    recent: rows that `partial_fit` stores for its next fit or jumps, see `em.RecentRows`, or None
     metric: "euclidean" or "cosine"
     """
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from cprime import KMeans, KMedians
-from cprime.estimators.kmedians import medians
+from cprime.em.medians import medians
 
 
 @pytest.fixture(params=[(300, 2), (2000, 6)], ids=["300x2", "2000x6"])

@@ -17,8 +17,8 @@ The package contains `solve`, which fits a `Problem`, the EM loop, its E-steps, 
 - `batches.py`: online k-means, with the steps of `online.py` (which also has those of mixtures) and the jumps of
   centers between batches of `batch_jumps.py`.
 - `sizes.py`: means alternate with the assignment of points to clusters of bounded size (`kernels/transport.py`).
-- `fuzzy.py`, `medoids.py`, `residuals.py`: algorithms that are not a combination of model, truncation, search and
-  assignment.
+- `fuzzy.py`, `medians.py`, `medoids.py`, `residuals.py`: algorithms that are not a combination of model, truncation,
+  search and assignment.
 """
 
 from cprime.em.batch_jumps import jump_between_batches

@@ -1,6 +1,5 @@
 """k-medians: clusters with the least sum of absolute (L1) distances to their centers, which are medians."""
 
-from time import perf_counter
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,6 +9,7 @@ from scipy.spatial.distance import cdist
 from cprime._utils.messages import warn_if_few
 from cprime._utils.random import check_random_state
 from cprime._utils.threads import limited
+from cprime.em.medians import HISTORY, Medians, improve, nearest_by_l1
 from cprime.estimators.prototypes import Prototypes
 from cprime.estimators.validation import check_loop, check_real, check_weights
 from cprime.estimators.watching import CallbackSupportMixin, Watch, restore_on_error, unfitted_copy, with_callbacks
@@ -17,29 +17,6 @@ from cprime.execution.block import Block
 from cprime.kernels import as_rows
 from cprime.persistence import model_files
 from cprime.seeding import is_given, seed
-
-_VALUES = 2**22  # largest number of distances that are computed at a time
-HISTORY = np.dtype([("inertia", float), ("n_moved", np.int64), ("seconds", float)])
-
-
-class Medians:
-    """State of one start of k-medians.
-
-    centers (C, D): the present medians    labels (N,): nearest center of each point at the last assignment, or None
-    rows: a tuple for each iteration: J at its assignment, number of reassigned points, duration in seconds
-    converged: whether the iterations have converged
-    """
-
-    def __init__(self, centers: NDArray) -> None:
-        self.centers = centers
-        self.labels: NDArray[np.int32] | None = None
-        self.rows: list[tuple[float, int, float]] = []
-        self.converged = False
-
-    @property
-    def inertia(self) -> float:
-        """Return J at the last assignment of points: the weighted sum of their L1 distances to the nearest centers."""
-        return self.rows[-1][0]
 
 
 @model_files.register
@@ -162,7 +139,7 @@ class KMedians(CallbackSupportMixin, Prototypes):
 
         def run(callback: Any) -> tuple[float, bool, Medians]:
             run = Medians(seed(rows, C, self.init, **options))
-            stopped = self._improve(run, points, callback)
+            stopped = improve(run, points, self.max_iter, self.tol, callback)
             return run.inertia, stopped, run
 
         best = watch.best_of(1 if is_given(self.init) else self.n_init, self.max_iter, run)
@@ -171,29 +148,6 @@ class KMedians(CallbackSupportMixin, Prototypes):
         self.inertia_ = points.weighted_sum(costs)
         warn_if_few(len(np.unique(self.labels_)), C)
         return self
-
-    def _improve(self, run: Medians, points: Block, callback: Any) -> bool:
-        """Alternate between assignments and medians until convergence or max_iter, and change the state `run` in place.
-
-        Return whether the callback has ended the fit.    points: rows (N, D) with their weights
-        """
-        X = points.X.dense()
-        while not run.converged and len(run.rows) < self.max_iter:
-            begin = perf_counter()
-            labels, costs = nearest_by_l1(X, run.centers)
-            J = points.weighted_sum(costs)
-            moved = np.ones(len(X), dtype=bool) if run.labels is None else labels != run.labels
-            n_moved = points.count(moved)
-            small = bool(run.rows) and run.inertia - J <= self.tol * J and self.tol > 0
-            run.labels, run.converged = labels, n_moved == 0 or small
-            if not run.converged:
-                run.centers = medians(X, labels, points.sample_weight, run.centers)
-            run.rows.append((J, n_moved, perf_counter() - begin))
-            row = {"iteration": len(run.rows), "inertia": J, "n_moved": n_moved, "seconds": run.rows[-1][2]}
-            over = run.converged or len(run.rows) == self.max_iter
-            if callback is not None and callback(row | {"change": float(n_moved)}, run, over):
-                return True
-        return False
 
     def _set_run(self, run: Medians) -> Self:
         self.cluster_centers_ = run.centers
@@ -250,44 +204,3 @@ class KMedians(CallbackSupportMixin, Prototypes):
         rows = self._validated(X, reset=False)
         points = Block(as_rows(rows), check_weights(sample_weight, rows))
         return -points.weighted_sum(nearest_by_l1(rows, self.cluster_centers_)[1])
-
-
-def nearest_by_l1(X: NDArray, centers: NDArray) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return the index of the center of least L1 distance to each row, and this distance, (n,) each."""
-    labels, costs = np.empty(len(X), dtype=np.int32), np.empty(len(X))
-    step = max(1, _VALUES // len(centers))
-    for begin in range(0, len(X), step):
-        distances = cdist(X[begin : begin + step], centers, "cityblock")
-        labels[begin : begin + step] = distances.argmin(axis=1)
-        costs[begin : begin + step] = distances.min(axis=1)
-    return labels, costs
-
-
-def medians(X: NDArray, labels: NDArray, weights: NDArray | None, centers: NDArray) -> NDArray:
-    """Return the medians of the rows of each cluster, (C, D).
-
-    centers (C, D): present centers; a cluster without points of positive weight keeps its center
-    A row of weight 2 counts as two rows. If exactly half of the weight lies on each side of a gap between two values,
-    the median is the mean of both.
-    """
-    out = centers.copy()
-    order = np.argsort(labels, kind="stable")
-    bounds = np.searchsorted(labels[order], np.arange(len(centers) + 1))
-    for c in range(len(centers)):
-        rows = order[bounds[c] : bounds[c + 1]]
-        if weights is not None:
-            rows = rows[weights[rows] > 0]
-        if not len(rows):
-            continue
-        if weights is None:
-            out[c] = np.median(X[rows].astype(np.float64), axis=0)
-            continue
-        ranks = np.argsort(X[rows], axis=0, kind="stable")
-        mass = np.cumsum(weights[rows][ranks], axis=0)
-        half = mass[-1] / 2
-        values = np.take_along_axis(X[rows], ranks, axis=0).astype(np.float64)
-        low = (mass < half * (1 - 1e-12)).sum(axis=0)
-        high = np.minimum((mass <= half * (1 + 1e-12)).sum(axis=0), len(rows) - 1)
-        columns = np.arange(X.shape[1])
-        out[c] = (values[low, columns] + values[high, columns]) / 2
-    return out

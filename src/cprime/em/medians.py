@@ -1,0 +1,103 @@
+"""k-medians: assign points to the center of least L1 distance, and replace centers by medians, in turn."""
+
+from collections.abc import Callable, Mapping
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+
+from cprime.execution.block import Block
+
+_VALUES = 2**22  # largest number of distances that are computed at a time
+HISTORY = np.dtype([("inertia", float), ("n_moved", np.int64), ("seconds", float)])
+
+
+class Medians:
+    """State of one start of k-medians.
+
+    centers (C, D): the present medians    labels (N,): nearest center of each point at the last assignment, or None
+    rows: a tuple for each iteration: J at its assignment, number of reassigned points, duration in seconds
+    converged: whether the iterations have converged
+    """
+
+    def __init__(self, centers: NDArray) -> None:
+        self.centers = centers
+        self.labels: NDArray[np.int32] | None = None
+        self.rows: list[tuple[float, int, float]] = []
+        self.converged = False
+
+    @property
+    def inertia(self) -> float:
+        """Return J at the last assignment of points: the weighted sum of their L1 distances to the nearest centers."""
+        return self.rows[-1][0]
+
+
+Callback = Callable[[Mapping[str, Any], Medians, bool], bool]  # arguments: history row, state, whether run is over
+
+
+def improve(run: Medians, points: Block, max_iter: int, tol: float, callback: Callback | None = None) -> bool:
+    """Alternate between assignments and medians until convergence or max_iter, and change the state `run` in place.
+
+    Return whether the callback has ended the fit.
+    points: rows (N, D) with their weights    tol: least share of J by which an iteration must lower it; 0 is none
+    """
+    X = points.X.dense()
+    while not run.converged and len(run.rows) < max_iter:
+        begin = perf_counter()
+        labels, costs = nearest_by_l1(X, run.centers)
+        J = points.weighted_sum(costs)
+        moved = np.ones(len(X), dtype=bool) if run.labels is None else labels != run.labels
+        n_moved = points.count(moved)
+        small = bool(run.rows) and run.inertia - J <= tol * J and tol > 0
+        run.labels, run.converged = labels, n_moved == 0 or small
+        if not run.converged:
+            run.centers = medians(X, labels, points.sample_weight, run.centers)
+        run.rows.append((J, n_moved, perf_counter() - begin))
+        row = {"iteration": len(run.rows), "inertia": J, "n_moved": n_moved, "seconds": run.rows[-1][2]}
+        over = run.converged or len(run.rows) == max_iter
+        if callback is not None and callback(row | {"change": float(n_moved)}, run, over):
+            return True
+    return False
+
+
+def nearest_by_l1(X: NDArray, centers: NDArray) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Return the index of the center of least L1 distance to each row, and this distance, (n,) each."""
+    labels, costs = np.empty(len(X), dtype=np.int32), np.empty(len(X))
+    step = max(1, _VALUES // len(centers))
+    for begin in range(0, len(X), step):
+        distances = cdist(X[begin : begin + step], centers, "cityblock")
+        labels[begin : begin + step] = distances.argmin(axis=1)
+        costs[begin : begin + step] = distances.min(axis=1)
+    return labels, costs
+
+
+def medians(X: NDArray, labels: NDArray, weights: NDArray | None, centers: NDArray) -> NDArray:
+    """Return the medians of the rows of each cluster, (C, D).
+
+    centers (C, D): present centers; a cluster without points of positive weight keeps its center
+    A row of weight 2 counts as two rows. If exactly half of the weight lies on each side of a gap between two values,
+    the median is the mean of both.
+    """
+    out = centers.copy()
+    order = np.argsort(labels, kind="stable")
+    bounds = np.searchsorted(labels[order], np.arange(len(centers) + 1))
+    for c in range(len(centers)):
+        rows = order[bounds[c] : bounds[c + 1]]
+        if weights is not None:
+            rows = rows[weights[rows] > 0]
+        if not len(rows):
+            continue
+        if weights is None:
+            out[c] = np.median(X[rows].astype(np.float64), axis=0)
+            continue
+        ranks = np.argsort(X[rows], axis=0, kind="stable")
+        mass = np.cumsum(weights[rows][ranks], axis=0)
+        half = mass[-1] / 2
+        values = np.take_along_axis(X[rows], ranks, axis=0).astype(np.float64)
+        low = (mass < half * (1 - 1e-12)).sum(axis=0)
+        high = np.minimum((mass <= half * (1 + 1e-12)).sum(axis=0), len(rows) - 1)
+        columns = np.arange(X.shape[1])
+        out[c] = (values[low, columns] + values[high, columns]) / 2
+    return out

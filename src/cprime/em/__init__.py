@@ -2,7 +2,7 @@
 
 The package contains `solve`, which fits a `Problem`, the EM loop, its E-steps, and its stages: the phases of a fit.
 
-- `problem.py`, `solving.py`: what a fit needs to know; all starts of a fit, with callbacks and checkpoints.
+- `solving.py`: `Problem`, what a fit needs to know; `solve` makes all its starts, with callbacks and checkpoints.
 - `loop.py`: `run` repeats `iterate`, which is the algorithm in readable form. `Run` is its state.
 - `stages.py`: the protocol `Stage`; `Warmup`, E-steps before the first M-step; `Final`, the last pass.
 - `k_means.py`: `Exchange`, then `Lloyd`, with the E-step of `hard.py`. σ² follows from J in the E-step. The centers of
@@ -43,9 +43,8 @@ from cprime.em.k_means import Exchange, Lloyd, Settings, hard_free_energy
 from cprime.em.loop import HISTORY, FitPlan, Run, assigned, begin, hard_start, proceed, reached, run, sample_rows
 from cprime.em.mixture import EM, MixtureSettings, Momentum, free_energy
 from cprime.em.online import ALL, k_means_step, mixture_step, rate, toward_means
-from cprime.em.problem import FirstModel, Problem
 from cprime.em.sizes import BoundedSizes, SizeBounds
-from cprime.em.solving import Runs, solve
+from cprime.em.solving import FirstModel, Problem, Runs, solve
 from cprime.em.stages import Accept, End, Final, Stage, Undo, Warmup
 
 __all__ = [

@@ -21,8 +21,7 @@ from cprime.em.batch_jumps import jump_between_batches
 from cprime.em.hard import SetLabels
 from cprime.em.k_means import hard_free_energy
 from cprime.em.online import ALL, k_means_step, rate
-from cprime.em.problem import Problem
-from cprime.em.solving import solve
+from cprime.em.solving import Problem, solve
 from cprime.execution import Data, local, rows_of
 from cprime.kernels import Floats, as_rows
 from cprime.neighbors import OnlineCenterIndex

@@ -19,7 +19,7 @@ from cprime._utils.values import replace
 from cprime.em.hard import LabeledSums, SumLabeled
 from cprime.em.k_means import hard_free_energy
 from cprime.em.loop import Run
-from cprime.em.problem import Problem
+from cprime.em.solving import Problem
 from cprime.execution import Data, local
 from cprime.kernels import COPIES_OF_POINTS, Floats, Infeasible, Rows, assign_bounded, assign_weighted
 from cprime.model.base import means_of

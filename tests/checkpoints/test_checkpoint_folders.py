@@ -241,12 +241,15 @@ def test_two_states_are_kept(folder):
     assert sorted(path.name for path in folder.iterdir()) == ["data.npy", "fit.safetensors", *names]
 
 
-def test_a_fit_that_has_ended_gives_its_model_and_is_replaced_by_another(X, expected, tmp_path):
+def test_a_fit_that_has_ended_gives_its_model_which_only_the_same_fit_replaces(X, expected, tmp_path):
     KMeans(**MAKE, checkpoint=tmp_path / "folder").fit(X)
     assert_same(cprime.resume(tmp_path / "folder"), expected)
-    other = MAKE | {"n_clusters": 4}
-    KMeans(**other, checkpoint=tmp_path / "folder").fit(X)
-    assert_same(cprime.resume(tmp_path / "folder"), KMeans(**other).fit(X))
+    before = content(tmp_path / "folder")
+    for other, rows in ((MAKE | {"n_clusters": 4}, X), (MAKE, X[1:])):
+        with pytest.raises(ValueError, match="has the model of another fit: its"):
+            KMeans(**other, checkpoint=tmp_path / "folder").fit(rows)
+    assert content(tmp_path / "folder") == before
+    assert_same(KMeans(**MAKE, checkpoint=tmp_path / "folder").fit(X), expected)
 
 
 def test_what_a_killed_writer_leaves_is_ours(folder, expected):

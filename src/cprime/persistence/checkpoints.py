@@ -154,24 +154,27 @@ def opened(folder: str | os.PathLike[str], description: dict[str, Any], data: Da
     Raises
     ------
     ValueError
-        If the folder holds other files or states of another fit (the message names the difference), or if none of its
-        states can be read. Nothing in the folder is changed then.
+        If the folder holds other files, or states or the model of another fit (the message names the difference), or if
+        none of its states can be read. Nothing in the folder is changed then.
     """
     path = Path(folder)
     checkpoint = Checkpoint(path, description, data)
     if not path.exists():
         return checkpoint, None
     _refuse_foreign(path)
-    if not (path / FIT).exists() or (path / MODEL).exists():
+    if not (path / FIT).exists():
         return checkpoint, None
-    before = _description(path)
+    before, is_finished = _description(path), (path / MODEL).exists()
     if description["features"] is None:  # Data without column names match a fit with names.
         description["features"] = before["features"]
     for name in description:
         then = before[name] if name in before else default_of(description["estimator"], name.removeprefix(_PARAMETER))
         if name not in _UNCOMPARED and not _same(then, description[name]):
-            what = f"is of another fit: {_difference(name, then, description[name])}"
+            another = "has the model of another fit" if is_finished else "is of another fit"
+            what = f"{another}: {_difference(name, then, description[name])}"
             raise ValueError(f"checkpoint={str(path)!r} {what}. Give another folder, or remove this one.")
+    if is_finished:
+        return checkpoint, None
     if before["instruction_set"] != description["instruction_set"]:
         logger.warning(
             "checkpoint %s: the fit began with instruction set %s and continues with %s: last digits may differ",

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import settings
 
 from forks import PACKAGE, forks
-from pairwise import left_out, left_to_long_runs
+from pairwise import beyond, is_quick
 
 ROOT = Path(__file__).parents[1]
 LONG_FOLDERS = ("benchmarks", "reproduction")  # Their tests are long: they run measurements and whole experiments.
@@ -30,29 +30,31 @@ settings.load_profile("cprime")
 
 
 def pytest_addoption(parser):
-    what = "of which tests all cases of several parameters are run: of none, of two parameters, of kernels, of all"
-    parser.addoption("--full-products", choices=("none", "pairs", "kernels", "all"), default="none", help=what)
+    what = "cases of tests of several parameters: enough for every value, enough for every pair of values, or all"
+    parser.addoption("--full-products", choices=("values", "pairs", "all"), default="values", help=what)
 
 
 def pytest_itemcollected(item):
-    if item.path.parent.name in LONG_FOLDERS:
+    if item.path.parent.name in LONG_FOLDERS or item.get_closest_marker("rare"):
         item.add_marker(pytest.mark.long)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(config, items):
-    """Leave cases of products of parameters to the long runs, or out, unless `--full-products` asks for them.
+    """Leave out cases of products of parameters, unless `--full-products` asks for them.
 
-    Contracts keep all pairs of two parameters: kernels and data types differ in code.
+    Contracts keep all pairs of two values in long runs, because kernels and data types differ in code.
     """
     chosen = config.getoption("full_products")
-    if chosen not in ("pairs", "all"):
-        for item in left_to_long_runs([item for item in items if CONTRACTS not in item.path.parents]):
+    contracts = {item for item in items if CONTRACTS in item.path.parents}
+    if chosen == "values":
+        for item in beyond([item for item in items if item in contracts and is_quick(item)], 1):
             item.add_marker(pytest.mark.long)
     yield  # choose by marks and names
-    full = {"kernels": CONTRACTS, "all": ROOT}.get(chosen, ROOT / "none")
-    whole = {path for path in {item.path for item in items} if full in path.parents}
-    out = left_out([item for item in items if item.path not in whole])
+    out = set()
+    if chosen != "all":
+        out |= beyond([item for item in items if item in contracts], 2)
+        out |= beyond([item for item in items if item not in contracts], 1 if chosen == "values" else 2)
     config.hook.pytest_deselected(items=list(out))
     items[:] = [item for item in items if item not in out]
 

@@ -63,7 +63,7 @@ def main() -> int:
             tested.add(used)
             begin = time.monotonic()
             command = [sys.executable, "-m", "pytest", "-n", "logical", "-m", "not long", "-r", "fE"]
-            command += [] if given.short else ["--full-products", "kernels"]
+            command += [] if given.short else ["--full-products", "pairs"]
             status = subprocess.run([*command, *options, *tests], env=environment, cwd=ROOT).returncode
             print(f"{setting}: {used}, exit status {status}, {time.monotonic() - begin:.0f} s", flush=True)
             failed += [setting] * (status != 0)

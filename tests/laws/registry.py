@@ -4,7 +4,7 @@ A configuration is an estimator with a search, an assignment, C′, a type of ro
 law takes the valid ones that contain every pair of two such values that occurs in a valid configuration.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import combinations, product
@@ -159,8 +159,8 @@ def valid() -> list[Configuration]:
 def configurations(holds: Callable[[Configuration], bool] = lambda each: True) -> list[Any]:
     """Return few configurations, as values of a pytest parameter, among those for which `holds` is true.
 
-    They contain every pair of values that occurs in any of these. Fewer suffice for every estimator at every size and
-    all pairs of the other values; the rest is marked long.
+    They contain every pair of values that occurs in any of these. Quick runs have every value; long runs every
+    estimator at every size and all pairs of the other values; the rest is marked rare.
     """
     some: list[Configuration] = []
     seen: set[Any] = set()
@@ -173,10 +173,16 @@ def configurations(holds: Callable[[Configuration], bool] = lambda each: True) -
             some.append(rows[i])
     some = [some[i] for i in covering(some)]
     last = len(Configuration._fields) - 1
-    quick = covering(some, without=[(0, i) for i in range(1, last)])
-    return [
-        pytest.param(each, id=str(each), marks=() if i in quick else pytest.mark.long) for i, each in enumerate(some)
-    ]
+    marks = tiers(len(some), covering(some, together=1), covering(some, without=[(0, i) for i in range(1, last)]))
+    return [pytest.param(each, id=str(each), marks=mark) for each, mark in zip(some, marks, strict=True)]
+
+
+def tiers(n: int, quick: Sequence[int], long: Sequence[int]) -> list[Any]:
+    """Return the marks of n cases: none at indices `quick`, long at indices `long`, and rare elsewhere."""
+    marks: dict[int, Any] = dict.fromkeys(range(n), pytest.mark.rare)
+    marks |= dict.fromkeys(long, pytest.mark.long)
+    marks |= dict.fromkeys(quick, ())
+    return [marks[i] for i in range(n)]
 
 
 def points_of(each: Configuration) -> tuple[Any, NDArray[np.float64] | None]:

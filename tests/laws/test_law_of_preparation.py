@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from prepared_models import ESTIMATORS, EXCEPTIONS, FUNCTIONS, PREPARATIONS, SIZES, case_of, rows_of
-from registry import POOR_FITS_PASS
+from registry import POOR_FITS_PASS, tiers
 from sklearn.base import BaseEstimator
 
 import cprime
@@ -25,9 +25,9 @@ pytestmark = POOR_FITS_PASS
 
 
 def cases() -> list[Any]:
-    """Return all uses of functions by estimators; those are quick that hold all pairs of two of the other values.
+    """Return all uses of functions by estimators.
 
-    A preparation and a size count as one value.
+    Quick runs have every value, and long runs every pair of two values, where a preparation and a size count as one.
     """
     found = []
     for (name, function), estimator in product(FUNCTIONS.items(), ESTIMATORS):
@@ -35,11 +35,8 @@ def cases() -> list[Any]:
         if function.takes(kind(**options)):
             sizes = SIZES if function.is_quick else ["few"]
             found += [(name, estimator, both) for both in product(PREPARATIONS, sizes)]
-    quick = covering(found)
-    return [
-        pytest.param(name, estimator, *both, marks=() if i in quick else pytest.mark.long)
-        for i, (name, estimator, both) in enumerate(found)
-    ]
+    marks = tiers(len(found), covering(found, together=1), covering(found))
+    return [pytest.param(*names, *both, marks=mark) for (*names, both), mark in zip(found, marks, strict=True)]
 
 
 def assert_same(found: Any, expected: Any, where: str) -> None:

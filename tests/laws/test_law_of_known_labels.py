@@ -1,5 +1,7 @@
 """Laws: points with labels keep their clusters if this is requested, and fixed centers and components stay."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -77,6 +79,23 @@ def test_with_all_labels_one_m_step_is_the_answer(size):
         expected = np.cov(X[y == c].T, aweights=weights[y == c], bias=True)
         np.testing.assert_allclose(mixture.covariances_[c], expected, rtol=1e-4, atol=1e-4)
         assert mixture.weights_[c] == pytest.approx(weights[y == c].sum() / weights.sum(), rel=1e-5)
+
+
+@pytest.mark.parametrize("n_free", [0, 1, 5])
+def test_centers_of_empty_clusters_move_to_points_without_labels_only(n_free):
+    """A point with a label of another cluster cannot be the point of an empty one; the fit converges all the same."""
+    X, C, _ = labelled("few")
+    y = np.where(np.arange(len(X)) < n_free, -1, 0)
+    far = np.vstack([X[:1], np.full((C - 1, X.shape[1]), 1e3)])
+    fitted = KMeans(C, semi_supervised=True, init=far, random_state=0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fitted.fit(X, y)
+    assert fitted.converged_
+    assert fitted.n_relocated_ == np.count_nonzero(fitted.counts_[1:]) == min(n_free, C - 1)
+    assert [str(each.message).split(". ")[1] for each in caught] == (
+        ["Possibly due to labels in y that leave too few points for other clusters."] if n_free < C - 1 else []
+    )
 
 
 def test_labels_of_data_in_chunks_are_those_of_the_array(tmp_path):

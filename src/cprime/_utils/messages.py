@@ -64,15 +64,15 @@ def warn(message: str, category: type[Warning]) -> None:
     warnings.warn(message, category, stacklevel=level)
 
 
-def warn_if_few(n_found: int, n_clusters: int) -> None:
-    """Warn if fewer clusters were found than requested, because the data have few distinct rows."""
+def warn_if_few(n_found: int, n_clusters: int, cause: str = "duplicate points in X") -> None:
+    """Warn if fewer clusters were found than requested, probably because of `cause`."""
     if n_found < n_clusters:
         # Imported here and not above, because the command line's help needs this module, but not scikit-learn.
         from sklearn.exceptions import ConvergenceWarning
 
         warn(
             f"Number of distinct clusters ({n_found}) found smaller than n_clusters ({n_clusters}). "
-            "Possibly due to duplicate points in X.",
+            f"Possibly due to {cause}.",
             ConvergenceWarning,
         )
 

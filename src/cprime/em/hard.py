@@ -214,11 +214,13 @@ class FindFarthest:
     The centers of empty clusters are moved to such points.
     beyond: only points with greater squared distances than this are considered
     alone (C,): mask of clusters with a single point; these points are not considered
+    labels (N,): known cluster of each point, −1 if it is unknown, or None; points with a label are not considered
     """
 
     n: int
     beyond: float
     alone: NDArray[np.bool_]
+    labels: NDArray[np.int32] | None = None
 
     reads: ClassVar[bool] = False
     keeps: ClassVar[bool] = False
@@ -229,6 +231,8 @@ class FindFarthest:
         distances = np.where(self.alone[kept.winners], 0, kept.costs[:, 0])
         if block.sample_weight is not None:
             distances = np.where(block.sample_weight > 0, distances, 0)
+        if self.labels is not None:
+            distances = np.where(block.select(self.labels) < 0, distances, 0)
         bar = np.partition(distances, -self.n)[-self.n] if self.n < len(distances) else distances.min()
         places = np.flatnonzero((distances >= bar) & (distances > self.beyond))
         places = places[np.lexsort((block.rows(places), -distances[places]))][: self.n]
@@ -261,6 +265,7 @@ def relocate_empty(
     sums: NDArray[np.float64],
     error: float,
     members: NDArray[np.int64],
+    labels: NDArray[np.int32] | None = None,
 ) -> tuple[TiedSpherical, NDArray[np.float64], NDArray[np.float64], float, int]:
     """Move the center of each empty cluster that is not fixed to one of the points farthest from their centers.
 
@@ -268,13 +273,14 @@ def relocate_empty(
     J falls. No cluster loses its only point.
     counts (C,), sums (C, D): Σ w_n and Σ w_n x_n over each center's points    error: J
     members (C,): number of points of positive weight in each cluster
+    labels (N,): known cluster of each point, −1 if it is unknown, or None; points with a label keep their cluster
     Returns the new model, counts, sums and J, and the number of centers that were moved.
     """
     empty = model.n_fixed + np.flatnonzero(counts[model.n_fixed :] == 0)
     if not len(empty):
         return model, counts, sums, error, 0
     resolution = 4 * model.n_features * model.variance_floor  # squared distances below this may be rounding errors
-    far = data.each(FindFarthest(len(empty), resolution, members == 1))
+    far = data.each(FindFarthest(len(empty), resolution, members == 1, labels))
     taken = data.take(far.rows)
     points = taken.X.dense()
     centers, members, squares = model.centers.copy(), members.copy(), error

@@ -7,7 +7,7 @@ also computes σ² from the error J by eq. (14) of Lücke & Forster 2019, so the
 
 import logging
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -60,6 +60,7 @@ class Settings:
     eq. 21): a point is reassigned only to a center that is nearer by the factor 1 + ε
     incremental: whether the sums Σ w x of clusters may be updated for reassigned points only
     is_last_lazy: whether the last pass also uses `epsilon`; if not, it assigns points to their nearest centers
+    labels (N,): known cluster of each point, −1 if it is unknown; or None. Points with a label are not relocated
     least_shift [data unit²]: if given, it replaces `tol`: Lloyd's steps end once Σ_c ‖μ_c^new − μ_c‖² is at most this
     """
 
@@ -69,6 +70,7 @@ class Settings:
     incremental: bool = False
     least_shift: float | None = None
     is_last_lazy: bool = False
+    labels: NDArray[np.int32] | None = field(default=None, compare=False)
 
 
 @storable("em.Progress")
@@ -164,7 +166,9 @@ class _KMeans(FirstStage):
         if settled:
             new = model.with_variance(J / weight)
         else:
-            new, counts, sums, error, n_relocated = relocate_empty(data, model, counts, sums, J, wins.members)
+            new, counts, sums, error, n_relocated = relocate_empty(
+                data, model, counts, sums, J, wins.members, self.settings.labels
+            )
             new, squares = new.recentred(counts, sums, error)
         progress = Progress(
             last=J,

@@ -287,7 +287,9 @@ class KMeans(NearestCenter, Clusterer):
         )
 
     def _warn_of(self, run: em.Run) -> None:
-        warn_if_few(int(np.count_nonzero(self.counts_)), self.n_clusters)
+        labeled = self.final_assignment_ == "labeled"
+        cause = ["labels in y that leave too few points for other clusters"] if labeled else []
+        warn_if_few(int(np.count_nonzero(self.counts_)), self.n_clusters, *cause)
 
     def _opened(self, X: Any, sample_weight: Any = None, reset: bool = False) -> Data:
         check_choice(self.metric, "metric", ("euclidean", "cosine"))

@@ -190,10 +190,11 @@ def test_starting_parameters_of_a_mixture_come_back(tmp_path):
     X = clustered()
     make = {
         "n_components": 3,
-        "covariance_type": "diag",
+        "covariance_type": "spherical",
         "means_init": X[:3],
         "weights_init": [0.2, 0.3, 0.5],
-        "precisions_init": np.ones((3, 3)),
+        "precisions_init": np.ones(3),
+        "fixed": (X[:2] + 0.5, np.ones(2)),
         "max_iter": 5,
         "tol": 1e-9,
         "random_state": 0,

@@ -99,6 +99,7 @@ def test_checkpoints_continue(release, tmp_path):
     ("former", "present"),
     [
         ({"exchange": True}, {"jumps": True}),
+        ({"fixed_centers": {"tensor": "params.fixed_centers"}}, {"fixed": {"tensor": "params.fixed_centers"}}),
         ({"search": {"object": {"class": "search.Graph", "fields": {"exchange": False}}}}, {"jumps": False}),
         (
             {"search": "exact", "n_neighbors": 9, "certificate": 1000, "final_assignment": "auto"},

@@ -237,7 +237,7 @@ def test_models_that_do_not_fit_each_other_are_refused():
         (full, GaussianMixture(2, covariance_type="diag", random_state=0).fit(X), "covariance_type_='full' like"),
         (full, GaussianMixture(2, weights="equal", random_state=0).fit(X), "equal_weights_=False like"),
         (first, copy.copy(first).set_params(size_max="2x"), "size_max=None, got '2x'"),
-        (first, copy.copy(first).set_params(fixed_centers=X[:1]), "fixed_centers=None, got"),
+        (first, copy.copy(first).set_params(fixed=X[:1]), "fixed=None, got"),
         (full, copy.copy(full).set_params(fixed=[1]), r"fixed=None, got \[1\]"),
     ]
     for one, two, text in pairs:

@@ -58,7 +58,7 @@ def test_empty_clusters_fixed_centers_and_cosine_are_left_to_single_passes():
     far = np.vstack([X[:3], np.full((1, 3), 1e4)])
     for arguments in (
         {"n_clusters": 4, "init": far, "jumps": False},
-        {"n_clusters": 4, "fixed_centers": X[:2]},
+        {"n_clusters": 4, "fixed": X[:2]},
         {"n_clusters": 4, "metric": "cosine"},
         {"n_clusters": 4, "epsilon": 0.1},
     ):

@@ -110,11 +110,9 @@ def test_no_copy_is_made_that_does_not_fit(path, monkeypatch):
 @pytest.mark.parametrize(
     "make",
     [
-        lambda X: KMeans(50, fixed_centers=X[:40]),
-        lambda X: KMeans(50, fixed_centers=X[:40], search="graph"),
-        lambda X: GaussianMixture(
-            6, covariance_type="diag", fixed=[5], means_init=X[:6], precisions_init=np.ones((6, X.shape[1]))
-        ),
+        lambda X: KMeans(50, fixed=X[:40]),
+        lambda X: KMeans(50, fixed=X[:40], search="graph"),
+        lambda X: GaussianMixture(6, covariance_type="diag", fixed=(X[:5], np.ones((5, X.shape[1])))),
     ],
 )
 def test_known_centers_and_components_can_be_planned(make, path):

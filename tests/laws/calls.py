@@ -39,7 +39,7 @@ KINDS = {
     "weights": "sample_weight weights",
     "ignored": "y verbose ax callbacks title metric_params out",
     "labels": "labels labels_true codes ids",
-    "numbers": "centers fixed_centers means_init precisions_init rates_init probabilities_init init_centroids means "
+    "numbers": "centers means_init precisions_init rates_init probabilities_init init_centroids means "
     "standard_deviations weights_init q log_densities ratio Y patches image values covariances",
     "count": "n_clusters n_components n_nearest n_points n_neighbors min_clusters max_clusters m d k "
     "chain_length n_cells n_local_trials n_pcs max_iter max_rounds max_rows chunk_rows",
@@ -133,7 +133,7 @@ ESTIMATORS: dict[str, tuple[Any, dict[str, Any]]] = {  # rows and arguments
 }
 # Arguments with numbers, for which a fit has an entry of its own.
 GIVEN = {
-    "KMeans": {"init": CENTERS, "fixed_centers": CENTERS[:2], "size_max": 15, "size_min": 5},
+    "KMeans": {"init": CENTERS, "fixed": CENTERS[:2], "size_max": 15, "size_min": 5},
     "GaussianMixture": {"means_init": CENTERS, "weights_init": SHARES, "precisions_init": PRECISIONS},
     "StudentTMixture": {"means_init": CENTERS, "weights_init": SHARES, "precisions_init": PRECISIONS, "dof": 4.0},
     "PoissonMixture": {"rates_init": CENTERS, "weights_init": SHARES},
@@ -181,7 +181,7 @@ def entries_of_estimators() -> dict[str, Call]:
         for argument, value in GIVEN.get(name, {}).items():
             more = {"means_init": CENTERS} if argument == "precisions_init" else {}
             more |= {"regularizer": "entropy"} if argument == "regularization" else {}
-            kinds = {"init": "numbers"}
+            kinds = {"init": "numbers", "fixed": "numbers"}
             call = Call(partial(fit_with, name, **more), {argument: value}, kinds, partial_of(argument))
             found[f"{name}, {argument}"] = call
         for method in methods_of(cls):

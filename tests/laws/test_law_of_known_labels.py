@@ -1,6 +1,7 @@
 """Laws: points with labels keep their clusters if this is requested, and fixed centers and components stay."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -143,7 +144,7 @@ def test_fit_predict_uses_labels_as_fit_does(cls, size):
 def test_fixed_centers_stay(options):
     X = clusters(20_000, 60, 6, random_state=0).data
     fixed = X[:3] + 0.5
-    fitted = KMeans(**{"n_clusters": 20, "random_state": 0, "fixed_centers": fixed, **options}).fit(X)
+    fitted = KMeans(**{"n_clusters": 20, "random_state": 0, "fixed": fixed, **options}).fit(X)
     expected = fixed / np.linalg.norm(fixed, axis=1, keepdims=True) if "metric" in options else fixed
     np.testing.assert_allclose(fitted.cluster_centers_[:3], expected, rtol=1e-6)
     rows = X / np.linalg.norm(X, axis=1, keepdims=True) if "metric" in options else X
@@ -159,42 +160,35 @@ def test_fixed_center_without_points_is_not_moved():
     X = clusters(500, 4, 3, random_state=0).data
     fixed = X[:1] + 1e3
     with pytest.warns(match="Number of distinct clusters"):
-        fitted = KMeans(5, fixed_centers=fixed, random_state=0).fit(X)
+        fitted = KMeans(5, fixed=fixed, random_state=0).fit(X)
     assert fitted.converged_
     assert (fitted.cluster_centers_[0] == fixed[0].astype(fitted.cluster_centers_.dtype)).all()
     assert (fitted.counts_[1:] > 0).all()
 
 
+@pytest.mark.parametrize("with_labels", [False, True])
 @pytest.mark.parametrize("n_components", [5, 20])
 @pytest.mark.parametrize("covariance_type", ["full", "diag", "spherical"])
-def test_fixed_components_stay(covariance_type, n_components):
+def test_fixed_components_stay(covariance_type, n_components, with_labels):
     X = clusters(2000, 5, 3, random_state=0).data
     known = GaussianMixture(n_components, covariance_type=covariance_type, max_iter=300, random_state=0).fit(X)
-    moved = known.means_.copy()
-    moved[2:] += 1.0
-    again = GaussianMixture(
-        n_components,
-        covariance_type=covariance_type,
-        fixed=np.array([0, 1]),
-        means_init=moved,
-        precisions_init=known.precisions_,
-        max_iter=500,
-        reg_covar=0.0,
-    ).fit(X)
-    np.testing.assert_allclose(again.means_[:2], known.means_[:2], rtol=1e-6)
-    np.testing.assert_allclose(again.covariances_[:2], known.covariances_[:2], rtol=1e-4)
-    assert not np.allclose(again.means_[2:], moved[2:])
-    assert (np.diff(again.lower_bounds_) > -1e-6).all()
-    warm = known.set_params(warm_start=True, fixed=(4,))
-    before = known.means_[4].copy()
-    assert (warm.fit(X[::2]).means_[4] == before).all()
+    fixed, y = (known.means_[:2] + 0.1, known.covariances_[:2]), known.labels_
+    again = clone(known).set_params(fixed=fixed, semi_supervised=with_labels, reg_covar=0.0, tol=1e-4)
+    labels = np.where(np.arange(len(y)) % 10, -1, y) if with_labels else None
+    for fitted in (again.fit(X, labels), clone(again).set_params(means_init=known.means_).fit(X, labels)):
+        np.testing.assert_allclose(fitted.means_[:2], fixed[0], rtol=1e-6)
+        np.testing.assert_allclose(fitted.covariances_[:2], fixed[1], rtol=1e-4)
+        assert not np.isin(known.means_, fitted.means_).any()
+        assert (np.diff(fitted.lower_bounds_) > -1e-6).all()
+    warm = known.set_params(warm_start=True, fixed=fixed)
+    assert (warm.fit(X[::2]).means_[:2] == fixed[0]).all()
 
 
 def test_bad_input_names_argument_value_and_expectation():
     X, _, y = labelled("few")
     y[:2] = 1
     out_of_range = np.where(y == 1, 3, y)
-    mixture = {"means_init": X[:3], "precisions_init": np.ones((3, 4)), "covariance_type": "diag"}
+    mixture, variances = partial(GaussianMixture, 3, covariance_type="diag"), np.ones((2, 4))
     for make, labels, message in [
         (
             lambda: KMeans(3, semi_supervised=True),
@@ -228,31 +222,31 @@ def test_bad_input_names_argument_value_and_expectation():
         ),
         (lambda: KMeans(3, semi_supervised=True, epsilon=0.1), y, "y with labels needs epsilon=0.0, got 0.1"),
         (
-            lambda: KMeans(3, fixed_centers=X[:4]),
+            lambda: KMeans(3, fixed=X[:4]),
             None,
-            r"fixed_centers must have shape \(m, 4\), with 1 to n_clusters=3",
+            r"fixed must have shape \(m, 4\), with m from 1 to 3, the number of components, got \(4, 4\)",
         ),
-        (lambda: KMeans(3, fixed_centers=X[:1] * np.nan), None, "fixed_centers contains NaN"),
-        (lambda: KMeans(3, fixed_centers=X[:1], jumps=True), None, "jumps=True needs fixed_centers=None"),
-        (lambda: KMeans(3, fixed_centers=X[:1], size_max=20), None, "fixed_centers needs size_max=None"),
+        (lambda: KMeans(3, fixed=X[:1] * np.nan), None, "fixed contains NaN"),
+        (lambda: KMeans(3, fixed=X[:1], jumps=True), None, "jumps=True needs fixed=None"),
+        (lambda: KMeans(3, fixed=X[:1], size_max=20), None, "fixed needs size_max=None"),
+        (lambda: mixture(fixed=[0]), None, r"fixed must be a pair \(means, covariances\) of known components, got"),
+        (lambda: mixture(fixed=(X[:4], variances)), None, r"the means of fixed must have shape \(m, 4\), with m from"),
         (
-            lambda: GaussianMixture(3, fixed=[3], **mixture),
+            lambda: mixture(fixed=(X[:1], variances)),
             None,
-            "fixed must have ids from 0 to n_components - 1 = 2, got",
+            r"the covariances of fixed must have shape \(1, 4\) for covariance_type='diag', got \(2, 4\)",
         ),
-        (lambda: GaussianMixture(3, fixed=[1, 1], **mixture), None, "fixed must be a list of different ids"),
-        (lambda: GaussianMixture(3, fixed=[0]), None, "fixed needs means_init and precisions_init, or warm_start"),
-        (lambda: GaussianMixture(3, covariance_type="tied", fixed=[0]), None, "fixed needs covariance_type in"),
+        (lambda: mixture(fixed=(X[:2], -variances)), None, "the covariances of fixed must be > 0"),
+        (lambda: mixture(fixed=(X[:2], variances), covariance_type="tied"), None, "fixed needs covariance_type in"),
     ]:
         with pytest.raises(ValueError, match=message):
             make().fit(X, labels)
     gaps = X.copy()
     gaps[0, 0] = np.nan
-    with pytest.raises(ValueError, match="fixed_centers needs complete rows"):
-        KMeans(3, fixed_centers=X[:1], missing="marginal").fit(gaps)
+    with pytest.raises(ValueError, match="fixed needs complete rows"):
+        KMeans(3, fixed=X[:1], missing="marginal").fit(gaps)
     with pytest.raises(TypeError, match="semi_supervised must be a bool, got 1"):
         KMeans(3, semi_supervised=1).fit(X, y)
-    with pytest.raises(ValueError, match="partial_fit needs fixed_centers=None"):
-        KMeans(3, fixed_centers=X[:1]).partial_fit(X)
-    with pytest.raises(ValueError, match="partial_fit needs fixed=None"):
-        GaussianMixture(3, fixed=[0], **mixture).partial_fit(X)
+    for estimator in (KMeans(3, fixed=X[:1]), mixture(fixed=(X[:2], variances))):
+        with pytest.raises(ValueError, match="partial_fit needs fixed=None"):
+            estimator.partial_fit(X)

@@ -88,10 +88,9 @@ FUNCTIONS = {
     "probabilities_init": lambda p: cprime.CategoricalMixture(
         2, probabilities_init=[np.ma.stack([p[:2], 1 - p[:2]], 1)], init_params="random"
     ).fit([[0], [1], [1]]),
-    "fixed_centers": lambda m: cprime.KMeans(3, fixed_centers=np.ma.stack([m[:3]] * 2)).fit(X),
-    "fixed": lambda ids: cprime.GaussianMixture(
-        3, fixed=ids[:2], means_init=X[:3], precisions_init=np.array([np.eye(3)] * 3)
-    ).fit(X),
+    "fixed": lambda m: cprime.KMeans(3, fixed=np.ma.stack([m[:3]] * 2)).fit(X),
+    "the means of fixed": lambda m: cprime.GaussianMixture(3, fixed=(np.ma.stack([m[:3]] * 2), 1)).fit(X),
+    "the covariances of fixed": lambda m: cprime.GaussianMixture(3, fixed=(X[:2], m)).fit(X),
     "init": lambda ids: cprime.KMedoids(3, init=ids[:3]).fit(X),
     "X": lambda x: cprime.KMeans(3).fit([*np.ma.stack([x] * 5)]),
     "sample_weight": lambda w: cprime.KMeans(3).fit(cprime.open_data(X), sample_weight=w),

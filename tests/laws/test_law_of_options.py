@@ -155,7 +155,7 @@ K_MEANS = COMMON | {
     "jumps": Option(always(True), given={"init": "random"}),
     "size_max": Option(lambda X, C: len(X) // C + 1, lambda fit, value: counts(fit).max() <= value),
     "size_min": Option(lambda X, C: len(X) // C - 1, lambda fit, value: counts(fit).min() >= value),
-    "fixed_centers": Option(lambda X, C: X[:2], lambda fit, value: np.array_equal(fit.cluster_centers_[:2], value)),
+    "fixed": Option(lambda X, C: X[:2], lambda fit, value: np.array_equal(fit.cluster_centers_[:2], value)),
     "random_state": Option(always(7), given=RANDOM),
     "tol": Option(always(9.0), given=RANDOM | {"max_iter": 40}),
     "learning_decay": Option(always(0.6), given=RANDOM, only=("partial_fit",)),
@@ -192,6 +192,11 @@ ESTIMATORS = {
         "n_factors": Option(
             always(2), lambda fit, value: fit.factors_.shape[2] == value, given={"covariance_type": "factors"}
         ),
+        "fixed": Option(
+            lambda X, C: (X[:2], np.ones((2, X.shape[1]))),
+            lambda fit, value: np.array_equal(fit.means_[:2], value[0]),
+            given={"covariance_type": "diag"},
+        ),
         "missing": MISSING,
         "semi_supervised": LABELS,
     },
@@ -222,7 +227,7 @@ USUAL_OF = {
     cprime.CategoricalMixture: {"n_init": 1},
 }
 # Options of resources and of output, which do not change a result; wrong values are errors all the same.
-NO_RESULT = {"checkpoint", "spill", "max_memory", "n_threads", "verbose", "warm_start", "handle_unknown", "fixed"}
+NO_RESULT = {"checkpoint", "spill", "max_memory", "n_threads", "verbose", "warm_start", "handle_unknown"}
 # Mixtures share the code of most options, so each is tried for one class of mixtures, and where it was redefined.
 CASES = [
     (cls, name)

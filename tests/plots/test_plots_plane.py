@@ -310,7 +310,7 @@ def test_projection_accepts_names_of_features():
 def test_steps_are_those_of_the_fit(rng):
     """A fit with search="auto" moves centers by jumps; the displayed fit ends at the same J."""
     X = rng.standard_normal((300, 2)) + 4 * rng.integers(0, 4, (300, 1))
-    for given in ({}, {"init": "random"}, {"fixed_centers": X[:2]}):
+    for given in ({}, {"init": "random"}, {"fixed": X[:2]}):
         km = KMeans(12, random_state=0, **given).fit(X)
         centers = StepsDisplay.from_estimator(km, X).cycles[-1].after.centers
         J = np.square(X[:, np.newaxis] - centers).sum(axis=2).min(axis=1).sum()

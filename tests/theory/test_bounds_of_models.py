@@ -14,7 +14,7 @@ WIDE = np.concatenate([groups(40, 2, 2, 9, np.random.default_rng(1)), [[4.0, 40.
     "fit",
     [
         lambda: KMeans(3, random_state=0).fit(WIDE),
-        lambda: KMeans(3, fixed_centers=[[-30.0, -30.0]], random_state=0).fit(WIDE),
+        lambda: KMeans(3, fixed=[[-30.0, -30.0]], random_state=0).fit(WIDE),
         lambda: KMeans(3, size_max=16, random_state=0).fit(WIDE),
         lambda: KMeans(3, random_state=0).partial_fit(WIDE[:20]),
         lambda: KMeans(3, random_state=0).fit(WIDE, sample_weight=np.arange(43.0)),

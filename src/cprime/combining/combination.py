@@ -175,7 +175,7 @@ def _check_unconstrained(model: Any, i: int, names: tuple[str, ...]) -> None:
 
 
 def _check_k_means(model: Any, i: int) -> None:
-    _check_unconstrained(model, i, ("size_max", "size_min", "fixed_centers"))
+    _check_unconstrained(model, i, ("size_max", "size_min", "fixed"))
 
 
 def _check_mixture(model: Any, i: int) -> None:

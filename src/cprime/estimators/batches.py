@@ -62,7 +62,7 @@ def partial_fit(self: T, X: Any, y: Any = None, sample_weight: Any = None) -> T:
     """
     begin, k_means = perf_counter(), cast(Any, self)
     check_common(k_means)
-    for name in ("fixed_centers", "size_max", "size_min"):
+    for name in ("fixed", "size_max", "size_min"):
         if getattr(k_means, name) is not None:
             raise ValueError(f"partial_fit needs {name}=None: it moves all centers and bounds no sizes.")
     refuse_labels(k_means, "partial_fit")

@@ -4,10 +4,9 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from cprime._utils.container import container_memory
 from cprime._utils.messages import bytes_of, shown_bytes, warn
+from cprime.estimators.constraints import n_fixed
 from cprime.estimators.memory import PlannedRows, needed, sizes_of
 from cprime.estimators.problems import options_of
 from cprime.execution import Data
@@ -155,8 +154,7 @@ def _variants(estimator: Any, rows: PlannedRows) -> Iterator[tuple[str, Any, Pla
         yield "n_active=2", changed(estimator, n_active=2), rows
     if getattr(estimator, "covariance_type", "diag") != "diag":
         yield 'covariance_type="diag"', changed(estimator, covariance_type="diag"), rows
-    fixed = getattr(estimator, "fixed_centers", None)
-    if C > 1 and getattr(estimator, "fixed", None) is None and (fixed is None or np.shape(fixed)[:1] <= (C // 2,)):
+    if C > 1 and n_fixed(estimator) <= C // 2:
         yield f"{estimator._size_name}={C // 2}", changed(estimator, **{estimator._size_name: C // 2}), rows
 
 

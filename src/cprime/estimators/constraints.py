@@ -107,20 +107,19 @@ def labelled_search(estimator: Any, labels: NDArray[np.int32], data: Data) -> Se
 
 
 def known_centers(
-    estimator: Any, n_components: int, data: Data, labels: NDArray[np.int32] | None
+    options: Any, fixed: NDArray | None, data: Data, labels: NDArray[np.int32] | None
 ) -> KnownCenters | None:
     """Return the known centers of a fit, or None if there are none.
 
-    These are the argument `fixed_centers`, and for other clusters the means of their labeled points of positive weight.
-    With metric="cosine", the means must not be 0, because they would have no direction.
+    These are the centers `fixed` (m, D) of the first clusters, and for other clusters the means of their labeled points
+    of positive weight. With metric="cosine", the means must not be 0, because they would have no direction.
     labels (N,): known cluster of each point, −1 if unknown; or None
     """
-    fixed = check_fixed_centers(estimator, data)
     if labels is None:
         return None if fixed is None else KnownCenters(np.arange(len(fixed)), fixed, len(fixed))
-    found, n_fixed = data.each(SumLabeled(labels, n_components)), 0 if fixed is None else len(fixed)
+    found, n_fixed = data.each(SumLabeled(labels, options.n_components)), 0 if fixed is None else len(fixed)
     known = found.counts > 0
-    if getattr(estimator, "metric", "") == "cosine":
+    if getattr(options, "metric", "") == "cosine":
         known = have_directions(np.linalg.norm(found.sums, axis=1), found.counts)
     ids = n_fixed + np.flatnonzero(known[n_fixed:])
     means = found.sums[ids] / found.counts[ids, np.newaxis]
@@ -129,22 +128,32 @@ def known_centers(
     return KnownCenters(np.concatenate([np.arange(n_fixed), ids]), np.concatenate([fixed, means]), n_fixed)
 
 
-def check_fixed_centers(estimator: Any, data: Data) -> NDArray | None:
-    """Return the argument `fixed_centers` (m, D), or None if there is none; raise ValueError if it is invalid."""
-    if getattr(estimator, "fixed_centers", None) is None:
+def fixed_centers(options: Any, data: Data) -> NDArray | None:
+    """Return the option `fixed` of a k-means, centers (m, D), or None; raise ValueError if it is invalid."""
+    if options.fixed is None:
         return None
-    if estimator.size_max is not None or estimator.size_min is not None:
-        raise ValueError("fixed_centers needs size_max=None and size_min=None.")
+    if options.size_max is not None or options.size_min is not None:
+        raise ValueError("fixed needs size_max=None and size_min=None.")
     if data.has_missing:
-        raise ValueError("fixed_centers needs complete rows: impute missing values first.")
-    n_clusters, n_features = estimator.n_clusters, data.n_features
-    centers = copied(estimator.fixed_centers, data, "fixed_centers")
-    if centers.shape[1] != n_features or len(centers) > n_clusters:
+        raise ValueError("fixed needs complete rows: impute missing values first.")
+    return check_known(options.fixed, "fixed", options.n_components, data)
+
+
+def n_fixed(estimator: Any) -> int:
+    """Return the number of known components that the argument `fixed` of an estimator has, 0 for None."""
+    fixed = getattr(estimator, "fixed", None)
+    return 0 if fixed is None else len(fixed if hasattr(estimator, "n_clusters") else fixed[0])
+
+
+def check_known(given: Any, name: str, n_components: int, data: Data) -> NDArray:
+    """Return known centers (m, D) of the first m components in the dtype of the data; raise ValueError otherwise."""
+    centers = copied(given, data, name)
+    if centers.shape[1] != data.n_features or len(centers) > n_components:
         raise ValueError(
-            f"fixed_centers must have shape (m, {n_features}), with 1 to n_clusters={n_clusters} rows, got "
-            f"{centers.shape}."
+            f"{name} must have shape (m, {data.n_features}), with m from 1 to {n_components}, the number of "
+            f"components, got {centers.shape}."
         )
-    check_largest(Dense(centers).extent()[0], data.dtype, n_features, "fixed_centers")
+    check_largest(Dense(centers).extent()[0], data.dtype, data.n_features, name)
     return centers
 
 

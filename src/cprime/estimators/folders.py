@@ -34,6 +34,8 @@ def stored_param(value: Any) -> Any:
         return value
     if isinstance(value, np.random.RandomState | np.random.Generator):
         return None
+    if isinstance(value, tuple) and any(map(is_given, value)):
+        return tuple(map(stored_param, value))
     if is_given(value):
         centers = fitted_centers(value)
         return np.asarray(value if centers is None else centers)

@@ -98,9 +98,9 @@ class GaussianMixture(Mixture):
         Starting parameters, of the shapes of `weights_`, `means_` and `precisions_`; weights="equal" allows equal
         weights only. Those that are None are set by `init_params`, or from the hard assignment of the points to the
         nearest of `means_init`, with covariances about these means.
-    fixed : sequence of int or None, default=None
-        Ids of known components, whose means and covariances stay as they are in `means_init` and `precisions_init` (or
-        as fitted before, with `warm_start`); their weights are fitted. For "full", "diag" and "spherical".
+    fixed : tuple (means, covariances) or None, default=None
+        Known first m components, which the fit does not change: their means (m, n_features), and their covariances in
+        the shape of `covariances_`. All weights and the other components are fitted. For "full", "diag", "spherical".
     semi_supervised : bool, default=False
         Whether the argument `y` of `fit` has labels of points, integers from 0 to C − 1, and −1 for unknown. Points
         with a label belong to their component only; the search is exact. False ignores y, because a pipeline passes the

@@ -82,7 +82,7 @@ class KMeans(NearestCenter, Clusterer):
         Bounds of the number of points in each cluster, or of the sum of their weights: a number, one for each cluster,
         or a text such as "1.2x", that multiple of N/C. After a fit without bounds, assignments within the bounds at the
         least cost alternate with means. `predict` returns the nearest center. Needs complete rows, not from Dask.
-    fixed_centers : array-like of shape (m, n_features) or None, default=None
+    fixed : array-like of shape (m, n_features) or None, default=None
         Known centers of the first m clusters, which the fit does not change. The others are fitted. No centers jump.
     semi_supervised : bool, default=False
         Whether the argument `y` of `fit` has labels of points, integers from 0 to C − 1, and −1 for unknown. Points
@@ -207,7 +207,7 @@ class KMeans(NearestCenter, Clusterer):
         # constraints
         size_max: Any = None,
         size_min: Any = None,
-        fixed_centers: Any = None,
+        fixed: Any = None,
         semi_supervised: bool = False,
         # resources
         n_threads: int | None = None,
@@ -231,7 +231,7 @@ class KMeans(NearestCenter, Clusterer):
         self.random_state = random_state
         self.size_max = size_max
         self.size_min = size_min
-        self.fixed_centers = fixed_centers
+        self.fixed = fixed
         self.semi_supervised = semi_supervised
         self.n_threads = n_threads
         self.checkpoint = checkpoint

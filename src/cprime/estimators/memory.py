@@ -67,7 +67,6 @@ _ANY = {  # Arguments of an estimator that do not change the size of its model, 
     "max_memory": None,
     "missing": "error",
     "fixed": None,
-    "fixed_centers": None,
     "size_max": None,
     "size_min": None,
 }

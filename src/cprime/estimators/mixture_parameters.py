@@ -13,6 +13,7 @@ from cprime._utils.number_types import check_largest
 from cprime._utils.random import Key
 from cprime._utils.values import replace
 from cprime.em.hard import SumLabeled
+from cprime.estimators.constraints import check_known
 from cprime.estimators.problems import KMeansOptions
 from cprime.execution import Data
 from cprime.kernels import Dense
@@ -97,24 +98,25 @@ def check_weights_init(weights_init: Any, weights: str, C: int) -> NDArray[np.fl
     return given
 
 
-def check_fixed_components(options: Any) -> tuple[int, ...]:
-    """Return a tuple of the ids of components that a fit must not change: the option `fixed`, () for None.
+def fixed_components(options: Any, data: Data) -> Any:
+    """Return the option `fixed` of a mixture as a model of the m known components, or None if there are none.
 
-    Raises ValueError if they are invalid.
+    Raises ValueError if it is invalid.
     """
     if options.fixed is None:
-        return ()
-    C, kinds, kind = options.n_components, ("full", "diag", "spherical"), options.family.covariance_type
-    ids = array_of(options.fixed, "fixed")
-    if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu") or len(set(ids.tolist())) != len(ids):
-        raise ValueError(f"fixed must be a list of different ids of components, got {options.fixed!r}.")
-    if ids.size and not (ids.min() >= 0 and ids.max() < C):
-        raise ValueError(f"fixed must have ids from 0 to n_components - 1 = {C - 1}, got {options.fixed!r}.")
-    if ids.size and kind not in kinds:
-        raise ValueError(f"fixed needs covariance_type in {kinds}, got {kind!r}.")
-    if ids.size and options.continued is None and (options.means_init is None or options.precisions_init is None):
-        raise ValueError("fixed needs means_init and precisions_init, or warm_start after a fit.")
-    return tuple(int(i) for i in ids)
+        return None
+    family, kinds = options.family, ("full", "diag", "spherical")
+    if family.covariance_type not in kinds:
+        raise ValueError(f"fixed needs covariance_type in {kinds}, got {family.covariance_type!r}.")
+    if not isinstance(options.fixed, tuple | list) or len(options.fixed) != 2:
+        raise ValueError(f"fixed must be a pair (means, covariances) of known components, got {options.fixed!r}.")
+    means = check_known(options.fixed[0], "the means of fixed", options.n_components, data)
+    covariances = array_of(options.fixed[1], "the covariances of fixed", np.float64)
+    try:
+        family.starting(means, None, 0.0, covariances)  # The rules for precisions are those for covariances.
+    except ValueError as error:
+        raise ValueError(str(error).replace("precisions_init", "the covariances of fixed")) from None
+    return family(means, covariances)
 
 
 @dataclass(frozen=True)

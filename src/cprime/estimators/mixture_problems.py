@@ -15,8 +15,8 @@ from cprime.estimators.mixture_parameters import (
     DIVERSE,
     ONE_OF_EACH,
     GivenParameters,
-    check_fixed_components,
     check_means_init,
+    fixed_components,
     given_shares,
     k_means_start,
     means_of_shares,
@@ -81,7 +81,7 @@ class MixtureOptions(Options):
             and self.continued is None
             and given_shares(self, data) is None
         )
-        momentum = resolve_momentum(self, n_active, search) and not check_fixed_components(self)
+        momentum = resolve_momentum(self, n_active, search) and self.fixed is None
         settles = self.family.settles and not data.has_missing
         settings = em.MixtureSettings(self.max_iter, self.tol, n_active, self.assignment, settles, labels is not None)
         stage = (em.Momentum if momentum else em.EM)(settings, last=self.bound_before)
@@ -104,15 +104,16 @@ class MixtureOptions(Options):
         init, given = self._start(data)
         if labels is not None and isinstance(init, str) and init == DIVERSE:
             init = ONE_OF_EACH
-        fixed = check_fixed_components(self)
-        unknown = labels is None or self.means_init is not None or given.shares is not None
-        known = None if unknown else known_centers(self, self.n_components, data, labels)
+        fixed = fixed_components(self, data)
+        has_means = self.means_init is not None or given.shares is not None
+        centers = None if fixed is None else fixed.centers
+        known = known_centers(self, centers, data, None if has_means else labels)
 
         def first_model(data: Data, centers: NDArray, exact: bool) -> Model:
             if known is not None:
                 centers = known.inserted(data, centers, is_given(init))
-            model: Model = given.first_model(data, centers, exact)
-            return replace(model, fixed=fixed) if fixed else model
+            model: Any = given.first_model(data, centers, exact)
+            return model if fixed is None else model.with_fixed(fixed)
 
         problem = problem_of(self, plan, data, init, self._centers, first_model, quick)
         return replace(problem, has_short_runs=isinstance(init, str) and init == DIVERSE)

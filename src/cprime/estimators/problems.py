@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cprime import em
 from cprime._utils.random import Key, Purpose
 from cprime._utils.values import replace
-from cprime.estimators.constraints import KnownCenters, known_centers, labelled_search, resolve_bounds
+from cprime.estimators.constraints import KnownCenters, fixed_centers, known_centers, labelled_search, resolve_bounds
 from cprime.estimators.missing import first_of_missing, plan_of_missing
 from cprime.estimators.validation import check_real, resolve_init, resolve_jumps, resolve_search
 from cprime.execution import Data
@@ -62,7 +62,7 @@ class KMeansOptions(Options):
     jumps: bool | str = "auto"
     size_max: Any = None
     size_min: Any = None
-    fixed_centers: Any = None
+    fixed: Any = None
     checkpoint: Any = None
     least_shift: float | None = None
 
@@ -97,7 +97,7 @@ class KMeansOptions(Options):
         Raises ValueError or TypeError if an option is invalid, or does not go with others or with the data.
         """
         plan = self.plan(data, labels)
-        known = known_centers(self, self.n_clusters, data, labels)
+        known = known_centers(self, fixed_centers(self, data), data, labels)
         centers = partial(starting_centers, self.n_clusters, "init")
         first_model = partial(_first_kmeans, self, known=known)
         problem = problem_of(self, plan, data, self.init, centers, first_model, quick)

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from cprime._utils.random import Key, Purpose, seed_of
 from cprime.em.hard import SetLabels
 from cprime.em.joins import children_of, cluster_of, sums_by, ward_joins
-from cprime.estimators.constraints import refuse_labels
+from cprime.estimators.constraints import n_fixed, refuse_labels
 from cprime.estimators.fitted import centers_of, data_for, size_of
 from cprime.estimators.opening import as_training_data
 from cprime.estimators.solutions import history_of
@@ -113,8 +113,6 @@ def updated(estimator: Any, X: Any, n_components: int | None, sample_weight: Any
     if C_before != C and not {"init", "means_init"} & set(estimator.get_params(deep=False)):
         kind = type(estimator).__name__
         raise ValueError(f"n_components={C} must be that of the fit, {C_before}, for an update of a {kind}.")
-    if C_before > C and getattr(estimator, "fixed", None) is not None:
-        raise ValueError(f"n_components={C} must be at least {C_before}, that of the fit, for an update with fixed.")
     before = np.asarray(estimator.predict(X, approximate=True))
     start, rows = _start(estimator, X, sample_weight, C), as_training_data(estimator, X)
     if hasattr(estimator, "init"):
@@ -144,7 +142,7 @@ def _k_means_fits(estimator: Any, start: _Start, before: NDArray, X: Any, sample
     fit = clone(estimator).set_params(n_clusters=len(start.centers), n_init=1, checkpoint=None)
     fit.init = _KnownStart(start.centers, start.successors[before])
     adapts = isinstance(fit.jumps, str) and fit.epsilon == 0 and fit.missing == "error" and not issparse(X)
-    adapts &= fit.fixed_centers is None
+    adapts &= fit.fixed is None
     if adapts:
         fit.jumps = False
     fit.fit(X, sample_weight=sample_weight)
@@ -158,8 +156,7 @@ def _k_means_fits(estimator: Any, start: _Start, before: NDArray, X: Any, sample
 def _mixture_fit(estimator: Any, means: NDArray, X: Any, sample_weight: Any) -> Any:
     """Fit a mixture to X and return it.
 
-    The fit starts from the former parameters, or only from `means` (C, D) if the number of components changes. Fixed
-    components keep their covariances; the other components then have the mean covariance, weighted by `weights_`.
+    The fit starts from the former parameters, or only from `means` (C, D) if the number of components changes.
     """
     fit, C, C_before = clone(estimator), len(means), len(estimator.means_)
     if C_before == C:
@@ -168,13 +165,9 @@ def _mixture_fit(estimator: Any, means: NDArray, X: Any, sample_weight: Any) -> 
         for key in _OF_ONE_FIT:
             vars(fit).pop(key, None)
     else:
-        given = {"weights_init": None, "precisions_init": None, "means_init": means}
-        if getattr(estimator, "fixed", None) is not None:
-            precisions = 1 / np.average(1 / estimator.precisions_, axis=0, weights=estimator.weights_)
-            if estimator.precisions_.ndim == 3:
-                precisions = np.linalg.inv(np.average(estimator.covariances_, axis=0, weights=estimator.weights_))
-            given["precisions_init"] = np.concatenate([estimator.precisions_, [precisions] * (C - C_before)])
-        fit.set_params(n_init=1, checkpoint=None, **given, **size_of(fit, C))
+        fit.set_params(
+            n_init=1, checkpoint=None, weights_init=None, precisions_init=None, means_init=means, **size_of(fit, C)
+        )
     return fit.fit(X, sample_weight=sample_weight)
 
 
@@ -185,10 +178,9 @@ def _start(estimator: Any, X: Any, sample_weight: Any, C: int) -> _Start:
     If C is smaller, centers that are not fixed are joined by Ward's criterion.
     """
     centers = centers_of(estimator, None)
-    fixed = getattr(estimator, "fixed_centers", None)
-    m = 0 if fixed is None else len(fixed)  # The centers of the first m clusters are fixed.
+    m = n_fixed(estimator)  # The centers of the first m clusters are fixed.
     if m >= C < len(centers):
-        raise ValueError(f"n_clusters={C} must be more than {m}, the number of fixed_centers, or that of the fit.")
+        raise ValueError(f"{estimator._size_name}={C} must be more than {m}, the number of fixed ones, or as fitted.")
     ids = np.arange(len(centers), dtype=np.int32)
     if len(centers) < C:
         rng = Key(seed_of(estimator.random_state)).random_state(Purpose.START)

@@ -271,9 +271,9 @@ def resolve_jumps(estimator: Any, search: Search, epsilon: float, sparse: bool) 
     wanted = check_flag_or_auto(estimator.jumps, "jumps")
     if wanted and epsilon:
         raise ValueError(f"jumps=True needs epsilon=0, got {epsilon}.")
-    fixed = getattr(estimator, "fixed_centers", None) is not None
+    fixed = getattr(estimator, "fixed", None) is not None
     if wanted and fixed:
-        raise ValueError("jumps=True needs fixed_centers=None, because centers jump.")
+        raise ValueError("jumps=True needs fixed=None, because centers jump.")
     if estimator.n_clusters == 1 or fixed:
         return False
     if wanted is None:

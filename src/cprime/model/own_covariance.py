@@ -87,6 +87,14 @@ class OwnCovariance(Gaussian, ABC):
             return directions @ self.spread @ directions.T
         return np.einsum("id,cd,jd->cij", directions, self.spread, directions)
 
+    def with_fixed(self, known: Self) -> Self:
+        """Return a copy whose first m components are those of `known`; M-steps do not change them."""
+        centers, covariances = (
+            np.concatenate([first, own[len(first) :]])
+            for first, own in ((known.centers, self.centers), (known.covariances, self.covariances))
+        )
+        return replace(self, centers=centers, covariances=covariances, fixed=tuple(range(known.n_components)))
+
     @abstractmethod
     def _covariances_along(self, before: Self, share: float) -> NDArray[np.float64]:
         """Return the covariances, extrapolated by `share` times their change since the model `before`."""

@@ -41,7 +41,7 @@ _UNSEALED = "0" * len(checksum(()))
 _SEAL = re.compile(rb'"checksum":"([0-9a-f]{%d})"' % len(_UNSEALED))
 _MOST_HEADER = 100_000_000  # largest number of bytes of a header, which other readers of safetensors require, too
 # Constructor parameters and their values in files of former versions, and the present ones with the same meaning.
-_FORMER_NAMES = {"exchange": "jumps"}
+_FORMER_NAMES = {"exchange": "jumps", "fixed_centers": "fixed"}
 _FORMER_VALUES = {("semi_supervised", "auto"): False, ("assignment", "posterior"): "sampled"}
 # Options that are now those of the search, with their former defaults, and the searches by their names in a parameter.
 _OPTIONS_OF_SEARCH = {"n_neighbors": "auto", "certificate": 1000, "final_assignment": "auto"}

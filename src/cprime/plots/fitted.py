@@ -115,7 +115,7 @@ def with_full_search(estimator: Any, search: Full) -> Any:
     values = [params.get(name) for name in ("jumps", "init")]
     automatic = all(isinstance(value, str) and value == "auto" for value in values)
     automatic &= isinstance(as_search(estimator.search), Auto)
-    if automatic and params["missing"] == "error" and not params["epsilon"] and params["fixed_centers"] is None:
+    if automatic and params["missing"] == "error" and not params["epsilon"] and params["fixed"] is None:
         copy.set_params(jumps=True)
     return copy
 

@@ -200,7 +200,7 @@ def _scaled(estimator: Any, rows: PlannedRows, c: int) -> Any:
     given |= dict.fromkeys(("max_memory", "spill", "checkpoint", "means_init", "weights_init", "precisions_init"))
     # Constraints are omitted. Bounds of sizes hold for all rows, and a fit of few rows would make additional starts.
     # Known centers or components may be more than the components of the small fit.
-    given |= dict.fromkeys(("size_max", "size_min", "fixed_centers", "fixed"))
+    given |= dict.fromkeys(("size_max", "size_min", "fixed"))
     if hasattr(estimator, "jumps"):
         given["jumps"] = resolve_jumps(estimator, plan.search, estimator.epsilon, rows.data.sparse) and c > 1
         init = resolve_init(estimator.init, C, rows.data, plan.jumps, plan.improved)

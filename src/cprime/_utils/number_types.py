@@ -53,19 +53,24 @@ MOST_WEIGHT = 2.0**160
 MOST_COLUMNS = 2**24
 
 
-def check_largest(largest: float, dtype: DTypeLike, n_features: int, name: str) -> None:
+def largest(dtype: DTypeLike, n_features: int) -> float:
+    """Return the greatest absolute value of rows whose squared distances are sure not to overflow in the dtype."""
+    return MOST[np.dtype(dtype)] / math.sqrt(max(n_features, 1))
+
+
+def check_largest(found: float, dtype: DTypeLike, n_features: int, name: str) -> None:
     """Raise ValueError if squared distances of rows can overflow in the dtype.
 
-    largest: greatest absolute value in the rows    n_features: number of columns
+    found: greatest absolute value in the rows    n_features: number of columns
     name: name of the data, for the message
     """
     dtype = np.dtype(dtype)
-    limit = MOST[dtype] / math.sqrt(max(n_features, 1))
-    if largest > limit:
-        fit = largest < math.sqrt(float(np.finfo(dtype).max) / max(n_features, 1)) / 2
+    limit = largest(dtype, n_features)
+    if found > limit:
+        fit = found < math.sqrt(float(np.finfo(dtype).max) / max(n_features, 1)) / 2
         note = " with room for their squares, of which the variances of estimates are made" if fit else ""
         raise ValueError(
-            f"{name} has numbers up to {largest:.3g}, whose squared distances {dtype} does not hold{note}: up to "
+            f"{name} has numbers up to {found:.3g}, whose squared distances {dtype} does not hold{note}: up to "
             f"{limit:.3g} are expected with {n_features} column(s). Divide {name} by a constant" + _or_wider(dtype)
         )
 

@@ -8,13 +8,14 @@ of these rows. All other updates are those of `k_means_step`.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 from scipy.sparse import vstack as stacked_sparse
 
+from cprime._utils.declared import Array, Count, Rising
 from cprime._utils.random import Key
 from cprime._utils.values import replace
 from cprime.em.batch_jumps import jump_between_batches
@@ -30,6 +31,27 @@ from cprime.search.nearby import CellIndexLookup
 
 MANY = 16384  # Number of clusters from which a search by cells is several times faster than one of all centers.
 ENOUGH = 20  # Number of rows per cluster that are needed for a fit of the first batches, or for jumps of centers.
+
+
+class _Recent(TypedDict):
+    weights: Annotated[NDArray, Array("r", above=0)]
+    labels: Annotated[NDArray[np.int32], Array("r", "int32", least=0, below="C")]
+    n_fitted: Count
+    shares: Annotated[NDArray, Array("C", least=0)]
+
+
+class _RecentDense(_Recent):
+    X: Annotated[NDArray, Array("r D")]
+
+
+class _RecentSparse(_Recent):
+    data: Annotated[NDArray, Array("e")]
+    indices: Annotated[NDArray, Array("e", "i", least=0, below="D")]
+    indptr: Annotated[NDArray, Array("r+1", "i"), Rising("e", 0)]
+
+
+# Type of the dict that `RecentRows.as_dict` returns.
+RecentArrays = _RecentDense | _RecentSparse | Annotated[_Recent, lambda value, sizes: not len(value["weights"])]
 
 
 class RecentRows(NamedTuple):

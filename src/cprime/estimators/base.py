@@ -1,12 +1,13 @@
 """Base class of estimators with an EM fit: it opens data, fits from several starts, and computes likelihood bounds."""
 
 import logging
-from typing import Any, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cprime import em
+from cprime._utils.declared import Array, Columns, Count, Number, Presence
 from cprime._utils.random import Key, seed_of
 from cprime._utils.values import replace
 from cprime.estimators.folders import opened_checkpoint, spilling
@@ -33,19 +34,27 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
     """Base of estimators with an EM fit. A subclass defines the model, the options, and the size C′ of active sets."""
 
     n_init: int
-    n_active_: int
     max_iter: int
     search: str | BaseSearch
     n_threads: int | None
     random_state: Any
     verbose: int
-    final_assignment_: str
     checkpoint: str | None
     spill: Any
     max_memory: Any
     callbacks: Any
+    n_active_: Annotated[int, Number(least=1, below="C+1")]
+    n_iter_: Annotated[Count, Presence.RECORD]
+    converged_: Annotated[bool, Presence.RECORD]
+    lower_bound_: float
+    lower_bounds_: Annotated[list[float], Presence.RECORD]
+    history_: Annotated[NDArray, Columns(em.HISTORY), Presence.RECORD]
+    neighbors_: Annotated[
+        Annotated[NDArray[np.int32], Array("C ?", "int32", least=-1, below="C")] | None, Presence.RECORD
+    ]
+    certificate_: Annotated[dict[str, Any] | None, Presence.RECORD]
+    final_assignment_: Annotated[Literal["exact", "found", "bounded", "labeled"], Presence.OPTIONAL]
     _size_name = "n_clusters"  # name of the argument with the number of components
-    feature_names_in_: NDArray
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name, and return the estimator.

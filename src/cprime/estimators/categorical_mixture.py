@@ -1,12 +1,13 @@
 """Mixture of categorical distributions (latent class analysis)."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cprime._utils.arguments import naming
+from cprime._utils.declared import Array, Presence, Size, Texts
 from cprime.estimators.categories import UNKNOWN, FindValues, OneHot, check_categories, encoded, has_categories
 from cprime.estimators.discrete import DiscreteMixture
 from cprime.estimators.opening import names_of
@@ -110,7 +111,14 @@ class CategoricalMixture(DiscreteMixture):
     """
 
     _families: ClassVar[Mapping[str, Any]] = CATEGORICAL
-    categories_: list[NDArray] = implied(lambda m: [np.arange(k) for k in m.n_categories_], "n_categories_")
+    n_features_in_: Annotated[int, Size("K")]
+    feature_names_in_: Annotated[NDArray, Texts("K"), Presence.OPTIONAL]
+    categories_: Annotated[
+        list[Annotated[NDArray, Array("?", "i")] | Annotated[NDArray, Texts("?")]],
+        lambda value, sizes: len(value) == sizes["K"],
+        lambda value, sizes: all(len(set(each.tolist())) == len(each) for each in value),
+        Presence.OPTIONAL,
+    ] = implied(lambda m: [np.arange(k) for k in m.n_categories_], "n_categories_")
     covariance_type = "categorical"
 
     def __init__(

@@ -1,10 +1,12 @@
 """Fuzzy k-means with graded memberships: fuzzy c-means (Bezdek), and its entropy-regularized form (Miyamoto)."""
 
 import math
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
+from cprime._utils.declared import Columns, Number, Positive, Presence
 from cprime._utils.random import check_random_state
 from cprime.em import fuzzy
 from cprime.estimators.prototypes import FuzzyBase
@@ -135,6 +137,15 @@ class FuzzyKMeans(CallbackSupportMixin, FuzzyBase):
     >>> fuzzy.predict_proba([[5.5], [1.0]]).round(2).tolist()
     [[0.5, 0.5], [1.0, 0.0]]
     """
+
+    m_: Annotated[float, Number(least=1)]
+    regularizer_: Annotated[
+        str | None,
+        lambda value, sizes: value in (None, *fuzzy.REGULARIZED),
+        Presence.OPTIONAL,
+    ]
+    regularization_: Positive | None
+    history_: Annotated[NDArray, Columns(fuzzy.HISTORY), Presence.RECORD]
 
     def __init__(
         self,

@@ -2,13 +2,15 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Self
+from typing import Annotated, Any, Literal, Self, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cprime import em
+from cprime._utils.declared import Array, NonNegative, Positive, Presence
 from cprime._utils.messages import warn_if_few
+from cprime.em.batches import RecentArrays
 from cprime.estimators.approximate import approximate_search, certify, near_best
 from cprime.estimators.base import Clusterer
 from cprime.estimators.batches import partial_fit
@@ -25,8 +27,17 @@ from cprime.execution import Data
 from cprime.kernels import Rows, computing
 from cprime.model import TiedSpherical
 from cprime.model.unit import unit_rows
+from cprime.neighbors.near import CellArrays
 from cprime.persistence import model_files
 from cprime.search.base import BaseSearch
+
+
+class _ObjectiveBound(TypedDict):
+    value: NonNegative
+    inertia: NonNegative
+    gap: NonNegative
+    method: str
+    parts: Any
 
 
 @model_files.register
@@ -174,6 +185,13 @@ class KMeans(NearestCenter, Clusterer):
     >>> km.inertia_
     4.0
     """
+
+    variance_: Positive
+    counts_: Annotated[NDArray, Array("C", least=0)]
+    metric_: Annotated[Literal["euclidean", "cosine"], Presence.OPTIONAL]
+    structure_: Annotated[CellArrays, Presence.OPTIONAL]
+    recent_: Annotated[RecentArrays, Presence.OPTIONAL]
+    objective_bound_: Annotated[Any, _ObjectiveBound, Presence.OPTIONAL]
 
     # Largest Σ_c ‖shift of center c‖² at which a fit ends [data unit²]; None if the argument `tol` decides instead.
     _least_shift: float | None = None

@@ -1,11 +1,12 @@
 """k-means in one dimension, for which the global optimum can be computed."""
 
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 
+from cprime._utils.declared import Array, Centers, Ids, NonNegative
 from cprime._utils.messages import warn_if_few
 from cprime._utils.threads import limited
 from cprime.estimators.opening import validated
@@ -75,6 +76,15 @@ class KMeans1D(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
     >>> km.inertia_
     10.0
     """
+
+    cluster_centers_: Centers
+    boundaries_: Annotated[
+        NDArray[np.float64],
+        Array("C-1", "float64", may_be_infinite=True),
+        lambda value, sizes: (value[1:] >= value[:-1]).all(),
+    ]
+    labels_: Ids
+    inertia_: NonNegative
 
     def __init__(self, n_clusters: int = 8, *, n_threads: int | None = None) -> None:
         self.n_clusters = n_clusters

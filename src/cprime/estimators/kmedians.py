@@ -1,11 +1,12 @@
 """k-medians: clusters with the least sum of absolute (L1) distances to their centers, which are medians."""
 
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
+from cprime._utils.declared import Columns, Presence
 from cprime._utils.messages import warn_if_few
 from cprime._utils.random import check_random_state
 from cprime._utils.threads import limited
@@ -82,6 +83,7 @@ class KMedians(CallbackSupportMixin, Prototypes):
     """
 
     metric: ClassVar[str] = "cityblock"
+    history_: Annotated[NDArray, Columns(HISTORY), Presence.RECORD]
 
     def __init__(
         self,

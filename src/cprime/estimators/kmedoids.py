@@ -2,12 +2,13 @@
 
 import os
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from cprime._utils.declared import Array, Centers
 from cprime._utils.messages import warn_if_few
 from cprime._utils.random import check_random_state
 from cprime._utils.threads import limited
@@ -110,6 +111,9 @@ class KMedoids(CallbackSupportMixin, Prototypes):
     >>> sorted(medoids.cluster_centers_[:, 0].tolist()), medoids.inertia_
     ([1.0, 90.0], 18.0)
     """
+
+    medoid_indices_: Annotated[NDArray, Array("C", "i", is_first=True, least=0)]
+    cluster_centers_: Centers | None
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import partial
 from time import perf_counter
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from sklearn.base import DensityMixin
 from sklearn.exceptions import ConvergenceWarning
 
 from cprime import em
+from cprime._utils.declared import Array, Centers, Ids, Number, Presence
 from cprime._utils.messages import warn
 from cprime._utils.random import Key, seed_of
 from cprime._utils.values import replace
@@ -57,12 +58,25 @@ class Mixture(DensityMixin, Clusterer):
 
     n_components: int
     n_active: int | str | None
-    n_active_: int = implied(lambda m: resolve_n_active(m.n_active, len(m.means_), m.assignment))
-    means_: NDArray
-    weights_: NDArray
-    covariances_: Any = implied(lambda m: m._parameters().attributes()["covariances_"], "precisions_cholesky_")
-    precisions_: Any = implied(lambda m: m._parameters().attributes().get("precisions_"))
-    precisions_cholesky_: Any = implied(lambda m: m._parameters().attributes()["precisions_cholesky_"], "covariances_")
+    n_active_: Annotated[int, Number(least=1, below="C+1")] = implied(
+        lambda m: resolve_n_active(m.n_active, len(m.means_), m.assignment)
+    )
+    means_: Centers
+    weights_: Annotated[
+        NDArray,
+        Array("C", least=0),
+        lambda value, sizes: abs(value.sum(dtype=np.float64) - 1) < 1e-6,
+    ]
+    labels_: Annotated[Ids, Presence.RECORD]
+    counts_: Annotated[NDArray, Array("C", least=0), Presence.WITH_RECORD]
+    lower_bound_: Annotated[float, Presence.WITH_RECORD]
+    covariances_: Annotated[Any, Presence.OPTIONAL] = implied(
+        lambda m: m._parameters().attributes()["covariances_"], "precisions_cholesky_"
+    )
+    precisions_: Annotated[Any, Presence.OPTIONAL] = implied(lambda m: m._parameters().attributes().get("precisions_"))
+    precisions_cholesky_: Annotated[Any, Presence.OPTIONAL] = implied(
+        lambda m: m._parameters().attributes()["precisions_cholesky_"], "covariances_"
+    )
     covariance_type: str
     covariance_type_: str = implied(lambda m: m.covariance_type)
     equal_weights_: bool = implied(lambda m: m.weights == "equal" and len(set(m.weights_)) == 1, "weights_")
@@ -248,6 +262,11 @@ class Mixture(DensityMixin, Clusterer):
     @property
     def _family(self) -> Any:
         return self._families[self.covariance_type_]
+
+    def _attribute_types(self) -> dict[str, Any]:
+        if self.covariance_type_ not in tuple(self._families):
+            raise ValueError(f"covariance_type_ must be one of {', '.join(self._families)}")
+        return super()._attribute_types() | self._family.attribute_types()
 
     def _searched_by(self) -> tuple[str, ...]:
         return ("means_", "weights_", *self._family.attribute_names)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from sklearn.cluster import KMeans as SklearnKMeans
 from sklearn.preprocessing import Normalizer
 from sklearn.utils.validation import check_is_fitted
 
+from cprime._utils.declared import Centers, Count, Ids, NonNegative, Presence
 from cprime._utils.messages import require
 from cprime._utils.threads import resolve_threads
 from cprime.estimators.fitted import as_pipeline
@@ -98,7 +99,11 @@ class NearestCenter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     _opened: Any
     _takes_sparse: ClassVar[bool] = False
     n_threads: int | None
-    cluster_centers_: Any
+    cluster_centers_: Centers
+    labels_: Annotated[Ids, Presence.RECORD]
+    inertia_: NonNegative
+    n_iter_: Annotated[Count, Presence.RECORD]
+    converged_: Annotated[bool, Presence.RECORD]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

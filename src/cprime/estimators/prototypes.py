@@ -1,11 +1,12 @@
 """Base classes of estimators of the k-means family whose clusters are represented by centers."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from cprime._utils.declared import Number
 from cprime.em import fuzzy
 from cprime.estimators.nearest_center import NearestCenter
 from cprime.estimators.opening import validated
@@ -39,7 +40,7 @@ class Prototypes(NearestCenter, SavableEstimator):
 class FuzzyBase(Prototypes):
     """Base of estimators in which a point belongs to several clusters, with memberships that sum to 1."""
 
-    n_active_: int
+    n_active_: Annotated[int, Number(least=1, below="C+1")]
 
     def _rule(self) -> fuzzy.Rule:
         """Return the fitted rule: an object that computes memberships from squared distances of points to centers."""

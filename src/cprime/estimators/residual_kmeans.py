@@ -2,13 +2,14 @@
 
 import logging
 from functools import partial
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from cprime._utils.declared import Array, Count
 from cprime._utils.random import check_random_state
 from cprime.em.residuals import Residuals, code_type, decode_rows, encode_rows
 from cprime.estimators.kmeans import KMeans
@@ -105,6 +106,11 @@ class ResidualKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavableE
     >>> rk.decode(rk.encode(X)).ravel().tolist()
     [0.0, 1.0, 10.0, 11.0]
     """
+
+    codebooks_: Annotated[NDArray, Array("L C D", "float32 float64", is_first=True)]
+    codes_: Annotated[NDArray[np.unsignedinteger], Array("N L", "u", below="C")]
+    errors_: Annotated[NDArray, Array("L", least=0)]
+    n_iter_: Count
 
     def __init__(
         self,

@@ -4,15 +4,17 @@ import copy
 import os
 from functools import cache
 from importlib import metadata
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
 
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from cprime._utils.arguments import check_path
+from cprime._utils.declared import Presence, Size, Texts, attribute_types, check_values
 from cprime.callbacks.copying import all_callbacks, deep_copied, picklable
 from cprime.estimators.solutions import CACHES
-from cprime.estimators.soundness import check_fitted
 from cprime.persistence import model_files
+from cprime.sources.prepared import PreparationArrays
 
 if TYPE_CHECKING:
     from cprime.report import Report
@@ -69,8 +71,13 @@ class SavableEstimator(BaseEstimator):
 
     A pickle of a fitted estimator omits callbacks that cannot be pickled, and a log line names these. A pickle of an
     unfitted estimator contains all callbacks, because its fit needs them. A copy or a clone uses the same callback
-    objects as the original if they cannot be copied.
+    objects as the original if they cannot be copied. A fitted attribute with an annotation has this type; the check of
+    model files reads it (`_utils/declared.py`).
     """
+
+    n_features_in_: Annotated[int, Size("D")]
+    feature_names_in_: Annotated[NDArray, Texts("D"), Presence.OPTIONAL]
+    preparation_: Annotated[PreparationArrays, Presence.OPTIONAL]
 
     def __getstate__(self) -> dict[str, Any]:
         state = {name: value for name, value in super().__getstate__().items() if name not in CACHES}
@@ -168,6 +175,10 @@ class SavableEstimator(BaseEstimator):
             max_rows=max_rows,
         )
 
+    def _attribute_types(self) -> dict[str, Any]:
+        """Return the types of the fitted attributes by name, see `_utils/declared.py`."""
+        return attribute_types(type(self))
+
     def _check_fitted(self) -> None:
         """Raise ValueError if a fitted attribute is missing or invalid, for example after a damaged file was read."""
-        check_fitted(self)
+        check_values(vars(self), self._attribute_types())

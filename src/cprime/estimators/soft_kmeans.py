@@ -7,6 +7,7 @@ from typing import Any, Self
 from numpy.typing import NDArray
 
 from cprime import em
+from cprime._utils.declared import Positive
 from cprime.em import fuzzy
 from cprime.estimators.base import Clusterer
 from cprime.estimators.problems import Labels, Options, problem_of, starting_centers
@@ -162,6 +163,9 @@ class SoftKMeans(Clusterer, FuzzyBase):
     >>> soft.predict_proba([[5.5], [1.0]]).round(3).tolist()
     [[0.5, 0.5], [1.0, 0.0]]
     """
+
+    variance_: Positive
+    stiffness_: Positive
 
     def __init__(
         self,

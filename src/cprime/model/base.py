@@ -6,14 +6,15 @@ are slow; a family with kernels of its own overrides them. Other packages use on
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields
-from typing import Any, ClassVar, NoReturn, Self, TypeVar
+from typing import Annotated, Any, ClassVar, NoReturn, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from cprime._utils.declared import Array, Positive
 from cprime._utils.storable import is_storable, storable
 from cprime._utils.values import cached, replace
 from cprime.execution.block import ActiveSet, Block
@@ -47,6 +48,26 @@ def _undefined(what: str) -> Any:
     return method
 
 
+def _are_covariances(value: NDArray, sizes: Any) -> bool:
+    return bool((value.diagonal(0, -2, -1) >= 0).all() and np.allclose(value, value.swapaxes(-2, -1)))
+
+
+def _are_factors(value: NDArray, sizes: Any) -> bool:
+    return bool((value.diagonal(0, -2, -1) > 0).all() and (np.triu(value) == value).all())
+
+
+def _covariance_types(axes: str) -> dict[str, Any]:
+    """Return the types of covariances, precisions and their Cholesky factors with the given axes, such as "C D D"."""
+    if not axes:
+        return dict.fromkeys(("covariances_", "precisions_", "precisions_cholesky_"), Positive)
+    precisions, matrices = Array(axes), axes.endswith("D D")
+    return {
+        "covariances_": Annotated[Any, precisions, _are_covariances] if matrices else Array(axes, least=0),
+        "precisions_": precisions,
+        "precisions_cholesky_": Annotated[Any, precisions, _are_factors] if matrices else Array(axes, above=0),
+    }
+
+
 class Family:
     """Base class of model families: defaults for members of the protocol `Model`, and members derived from others."""
 
@@ -58,13 +79,14 @@ class Family:
     scale_free: ClassVar[bool] = False
     # Axes of `covariances_` in letters, such as "CDD": C for components, D for columns. None: there are no covariances.
     axes: ClassVar[str | None] = None
-    has_matrices: ClassVar[bool] = False
     full: ClassVar[bool] = False
     finds_variance: ClassVar[bool] = False
     is_flat: ClassVar[bool] = False
     starts: ClassVar[tuple[str, ...]] = ("kmeans", "auto", "random")
     has_diverse_starts: ClassVar[bool] = True
     attribute_names: ClassVar[tuple[str, ...]] = ("covariances_", "precisions_", "precisions_cholesky_")
+    # Types of the fitted attributes that do not follow from `axes`, by name; see `_utils/declared.py`.
+    declared: ClassVar[Mapping[str, Any]] = {}
     sklearn_type: ClassVar[str] = ""
     options: ClassVar[tuple[str, ...]] = ()
     followed_options: ClassVar[tuple[str, ...]] = ()
@@ -108,7 +130,15 @@ class Family:
         """Number of free parameters: centers, covariances, and C − 1 weights if these are free."""
         D, shape = self.n_features, self.shape(*self.centers.shape)
         n = 0 if shape is None else math.prod(shape)
-        return self.centers.size + (n // D * (D + 1) // 2 if self.has_matrices else n) + n_weights(self.weights)
+        if (self.axes or "").endswith("DD"):  # symmetric matrices
+            n = n // D * (D + 1) // 2
+        return self.centers.size + n + n_weights(self.weights)
+
+    @classmethod
+    def attribute_types(cls) -> dict[str, Any]:
+        known = {} if cls.axes is None else _covariance_types(" ".join(cls.axes))
+        known |= cls.declared
+        return {name: known.get(name, Any) for name in cls.attribute_names}
 
     @classmethod
     def shape(cls, C: int, D: int) -> tuple[int, ...] | None:

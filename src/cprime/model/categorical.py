@@ -7,12 +7,13 @@ of the data leaves the sum. The mean of such rows under a component consists of 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from cprime._utils.declared import Array
 from cprime._utils.storable import storable
 from cprime._utils.values import replace
 from cprime.execution.block import Block
@@ -37,6 +38,17 @@ class Categorical(Linear):
 
     covariance_type: ClassVar[str] = "categorical"
     attribute_names: ClassVar[tuple[str, ...]] = ("probabilities_", "n_categories_")
+    declared: ClassVar[Mapping[str, Any]] = {
+        "n_categories_": Annotated[
+            NDArray,
+            Array("K", "i", above=0, is_first=True),
+            lambda value, sizes: value.sum() == sizes["D"],
+        ],
+        "probabilities_": Annotated[
+            list[Annotated[NDArray, Array("C ?", least=0)]],
+            lambda value, sizes: sum(each.shape[1] for each in value) == sizes["D"],
+        ],
+    }
     options: ClassVar[tuple[str, ...]] = ("n_categories_",)
     starts: ClassVar[tuple[str, ...]] = ("auto",)  # k-means ends at worse likelihoods here than single rows do
 

@@ -9,11 +9,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime._utils.declared import Array
 from cprime._utils.storable import storable
 from cprime._utils.threads import by_pieces, plain_products
 from cprime._utils.values import cached, replace
@@ -65,6 +66,10 @@ class Factors(Gaussian):
 
     covariance_type: ClassVar[str] = "factors"
     attribute_names: ClassVar[tuple[str, ...]] = ("factors_", "noise_variances_")
+    declared: ClassVar[Mapping[str, Any]] = {
+        "factors_": Annotated[NDArray, Array("C D ?"), lambda value, sizes: value.shape[2] < sizes["D"]],
+        "noise_variances_": Array("C D", above=0),
+    }
     sklearn_type: ClassVar[str] = "full"
     options: ClassVar[tuple[str, ...]] = ("n_factors",)
     settles: ClassVar[bool] = False

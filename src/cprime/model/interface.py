@@ -66,8 +66,6 @@ class Model(Protocol):
     in_place: ClassVar[bool]
     # Whether the result of a fit is independent of the units of columns.
     scale_free: ClassVar[bool]
-    # Whether `covariances_` are matrices.
-    has_matrices: ClassVar[bool]
     # Whether the cost of a component for a point takes D² multiplications instead of D.
     full: ClassVar[bool]
     # Whether, for equal weights, `with_variance` computes the first σ² from costs.
@@ -239,6 +237,11 @@ class Model(Protocol):
         cls, attributes: Mapping[str, Any], centers: Floats, weights: Weights, reg_covar: float = 0.0
     ) -> Self:
         """Return a model with these centers, weights and fitted `attributes`, some of which may be missing."""
+        ...
+
+    @classmethod
+    def attribute_types(cls) -> dict[str, Any]:
+        """Return the types of the attributes with these names, by name: the values that a fit can produce."""
         ...
 
     @classmethod

@@ -311,7 +311,6 @@ class FullCovariance(OwnCovariance):
     axes: ClassVar[str] = "CDD"
     full: ClassVar[bool] = True
     scale_free: ClassVar[bool] = True
-    has_matrices: ClassVar[bool] = True
 
     @cached
     def _lower(self) -> NDArray[np.float64]:

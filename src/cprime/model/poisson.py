@@ -10,6 +10,7 @@ from scipy.sparse import csr_array, hstack
 from scipy.special import gammaln, ndtr
 from scipy.stats import poisson
 
+from cprime._utils.declared import Array
 from cprime._utils.storable import storable
 from cprime._utils.values import replace
 from cprime.kernels import Dense, Floats, Rows, SparseRows
@@ -27,6 +28,7 @@ class Poisson(Linear):
 
     covariance_type: ClassVar[str] = "poisson"
     attribute_names: ClassVar[tuple[str, ...]] = ("rates_",)
+    declared: ClassVar[Mapping[str, Any]] = {"rates_": Array("C D", least=0)}
     accelerates: ClassVar[bool] = True
     is_flat: ClassVar[bool] = True
 

@@ -4,12 +4,14 @@ Each component has a copy of the covariance, because costs of rows with missing 
 component's marginal density.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime._utils.declared import Positive
 from cprime._utils.storable import storable
 from cprime.execution.block import ActiveSet, Block
 from cprime.model.base import winner_error
@@ -24,6 +26,7 @@ class PooledSpherical(Spherical):
 
     covariance_type: ClassVar[str] = "tied_spherical"
     attribute_names: ClassVar[tuple[str, ...]] = (*Spherical.attribute_names, "variance_")
+    declared: ClassVar[Mapping[str, Any]] = {"variance_": Positive}
     axes: ClassVar[str] = ""
 
     @property

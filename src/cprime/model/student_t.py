@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, gammainccinv, gammaincinv, gammaln, ndtr
 
+from cprime._utils.declared import Array
 from cprime._utils.storable import storable
 from cprime._utils.values import cached, replace
 from cprime.execution.block import Block
@@ -135,6 +136,7 @@ class StudentT(OwnCovariance):
     shared: bool = False
 
     attribute_names: ClassVar[tuple[str, ...]] = (*OwnCovariance.attribute_names, "dof_")
+    declared: ClassVar[Mapping[str, Any]] = {"dof_": Array("C", above=0)}
     sklearn_type: ClassVar[str] = ""
     options: ClassVar[tuple[str, ...]] = ("dof", "shared_dof")
     settles: ClassVar[bool] = False

@@ -70,7 +70,6 @@ class Whitened(Gaussian):
     covariances: NDArray[np.float64]  # Σ (D, D) [data unit²]
 
     axes: ClassVar[str] = "DD"
-    has_matrices: ClassVar[bool] = True
     scale_free: ClassVar[bool] = True
 
     @cached

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_scalar
 
+from cprime._utils.declared import Positive
 from cprime._utils.storable import storable
 from cprime._utils.values import cached, replace
 from cprime.execution.block import ActiveSet, Block
@@ -74,6 +75,7 @@ class TiedSpherical(Embedded):
     axes: ClassVar[str | None] = ""
     finds_variance: ClassVar[bool] = True
     attribute_names: ClassVar[tuple[str, ...]] = ("covariances_", "precisions_", "precisions_cholesky_", "variance_")
+    declared: ClassVar[Mapping[str, Any]] = {"variance_": Positive}
     prior: ClassVar[Any] = ScatterOf(full=False)
 
     @cached

@@ -2,11 +2,12 @@
 
 import math
 from copy import copy
-from typing import Any, Self
+from typing import Annotated, Any, Self, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime._utils.declared import Array, Count, NonNegative, Rising
 from cprime.kernels import CenterCells, Dense, Floats, Rows
 from cprime.kernels.cells import Found, search_cells
 from cprime.neighbors.cells import Cells, GroupedCenters
@@ -120,6 +121,23 @@ class CenterIndex:
         near.places, near._packed = self.places.copy(), {}
         near.places[len(self.coarse) + places] = centers
         return near
+
+
+class CellArrays(TypedDict):
+    """Type of `OnlineCenterIndex.as_dict`, of g cells (groups of centers) with m centers. See there."""
+
+    coarse: Annotated[NDArray, Array("g D", "float32 float64")]
+    order: Annotated[
+        NDArray[np.int32],
+        Array("m", "int32", least=0, below="C"),
+        lambda value, sizes: len(value) >= 1 and (np.bincount(value) <= 1).all(),
+    ]
+    begins: Annotated[NDArray[np.int64], Array("g+1", "int64"), Rising("m", 1)]
+    clumped: bool
+    home: Annotated[NDArray[np.int32], Array("m", "int32", least=0, below="g")]
+    won: NonNegative
+    won_astray: NonNegative
+    n_rows: Count
 
 
 class OnlineCenterIndex:

@@ -8,11 +8,12 @@ import logging
 import math
 from collections.abc import Callable, Mapping
 from time import perf_counter
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime._utils.declared import Columns, Positive, Presence, Size
 from cprime.estimators import GaussianMixture, KMeans
 from cprime.estimators.base import Clusterer
 from cprime.estimators.fitted import centers_of
@@ -28,6 +29,7 @@ from cprime.selection.bisection import Cell, cells, union
 from cprime.selection.criteria import bic, share_gain
 from cprime.selection.results import Mixture
 
+HISTORY = np.dtype([("n_clusters", np.int64), ("criterion", np.float64)])
 _logger = logging.getLogger(__name__)
 
 
@@ -41,6 +43,12 @@ class Splitter(NearestCenter, Clusterer):
     max_iter: int
     tol: float
     callbacks: Any
+    n_clusters_: Annotated[int, Size("C")]
+    variance_: Positive
+    history_: Annotated[NDArray, Columns(HISTORY), Presence.RECORD]
+    lower_bounds_: Annotated[Any, Presence.OPTIONAL]
+    neighbors_: Annotated[Any, Presence.OPTIONAL]
+    certificate_: Annotated[Any, Presence.OPTIONAL]
     _descends: bool
     _log = __name__  # name of the logger for the rounds; the fits within a round use other loggers
 
@@ -143,7 +151,7 @@ class Splitter(NearestCenter, Clusterer):
         rows: number of clusters and criterion after each round    converged: whether the rounds have converged
         """
         self.converged_, self.n_rounds_ = converged, len(rows) - 1
-        self.history_ = np.array(rows, dtype=[("n_clusters", np.int64), ("criterion", np.float64)])
+        self.history_ = np.array(rows, dtype=HISTORY)
         self.cluster_centers_ = centers_of(fit, None)
         self.n_clusters_ = len(self.cluster_centers_)
         self.variance_ = float(fit.variance_)

@@ -6,13 +6,24 @@ directions: rows before they are compared with the parameters, and results for t
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Annotated, Any, Self, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime._utils.declared import Array
 from cprime.sources.base import Source
 from cprime.sources.derived import AS_HELD, DerivedSource
+
+
+class _Arrays(TypedDict):
+    fill: Annotated[NDArray[np.float64], Array("D", "float64")] | None
+    shift: Annotated[NDArray[np.float64], Array("D", "float64")] | None
+    scale: Annotated[NDArray[np.float64], Array("D", "float64", above=0)] | None
+
+
+# Type of the fitted attribute `preparation_`.
+PreparationArrays = Annotated[_Arrays, lambda value, sizes: (value["shift"] is None) == (value["scale"] is None)]
 
 
 @dataclass(frozen=True)

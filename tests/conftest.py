@@ -20,7 +20,7 @@ from forks import PACKAGE, forks
 from pairwise import beyond, is_quick
 
 ROOT = Path(__file__).parents[1]
-LONG_FOLDERS = ("benchmarks", "reproduction")  # Their tests are long: they run measurements and whole experiments.
+LONG_FOLDERS = ("benchmarks", "reproduction")
 CONTRACTS = ROOT / "tests" / "contracts"
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))  # to import the folder `reliability`, which is not part of the package
@@ -35,7 +35,8 @@ def pytest_addoption(parser):
 
 
 def pytest_itemcollected(item):
-    if item.path.parent.name in LONG_FOLDERS or item.get_closest_marker("rare"):
+    """Mark tests long that are rare, run measurements or whole experiments, or start a Dask cluster."""
+    if item.path.parent.name in LONG_FOLDERS or item.get_closest_marker("rare") or "cluster" in item.fixturenames:
         item.add_marker(pytest.mark.long)
 
 

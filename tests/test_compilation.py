@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from marks import long_but
+
 ROOT = Path(__file__).parent.parent
 BIN = Path(sys.executable).parent
 
@@ -73,7 +75,10 @@ def unoptimised(tmp_path_factory):
     return configure(tmp_path_factory.mktemp("unoptimised"), CMAKE_BUILD_TYPE="Debug")
 
 
-@pytest.mark.parametrize("isa", ["avx2", "avx512f", "avx512", "amx"])
+@pytest.mark.parametrize(
+    "isa",
+    long_but(["avx512", "amx"], ["avx2", "avx512f", "avx512", "amx"], mark=pytest.mark.rare),
+)
 def test_a_higher_instruction_set_offers_its_table_and_nothing_else(isa, unoptimised):
     """Objects of a higher instruction set define no weak function that could replace one of the baseline.
 

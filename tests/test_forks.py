@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from marks import long_but
+
 PROGRAMS = {
     "arguments and folder": "import os, sys; print(sys.argv, os.getcwd(), __name__); print('é', file=sys.stderr)",
     "a status": "import sys; sys.exit(3)",
@@ -17,17 +19,17 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS.keys())
+@pytest.mark.parametrize("program", long_but(["arguments and folder"], PROGRAMS))
 def test_a_program_ends_as_in_an_interpreter_of_its_own(program, forked, tmp_path):
     expected = subprocess.run(
-        [sys.executable, "-c", program, "a", "b c"],
+        [sys.executable, "-c", PROGRAMS[program], "a", "b c"],
         cwd=tmp_path,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         check=False,
     )
-    found = forked(program, "a", "b c", folder=tmp_path)
+    found = forked(PROGRAMS[program], "a", "b c", folder=tmp_path)
     assert (found.returncode, found.stdout, found.stderr) == (expected.returncode, expected.stdout, expected.stderr)
 
 
@@ -38,6 +40,7 @@ def test_an_error_is_shown_and_the_next_program_knows_nothing_of_it(forked):
     assert forked("import sys; print(hasattr(sys, 'leftover'))").stdout == "False\n"
 
 
+@pytest.mark.long
 def test_a_program_that_takes_too_long_is_ended(forked):
     assert forked("import time; time.sleep(60)", seconds=1).returncode != 0
 

@@ -29,6 +29,7 @@ def test_import_of_the_package_is_light():
     assert modules & (OPTIONAL | {"numpy", "scipy", "sklearn", "safetensors"}) == set()
 
 
+@pytest.mark.long
 def test_import_of_the_estimators_adds_nothing_optional_to_scikit_learn():
     modules = imported_by("import sklearn.cluster", "from cprime import KMeans, GaussianMixture")
     assert "cprime" in modules

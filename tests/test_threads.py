@@ -45,6 +45,7 @@ def test_limits_of_the_environment(environment, expected, monkeypatch):
     assert allowed_threads() == expected
 
 
+@pytest.mark.long
 def test_limits_of_the_environment_of_a_process():
     assert threads_of_a_process(OMP_NUM_THREADS="1") == 1
 

@@ -143,6 +143,7 @@ def predict(estimator):
     return estimator.callbacks, estimator.predict(X)
 
 
+@pytest.mark.long
 def test_processes_and_files_of_joblib(tmp_path):
     """Lambdas are passed to fits in other processes; fitted models can be passed whatever their callbacks are."""
     fitted = KMeans(2, random_state=0, callbacks=[ToFile(), ignore]).fit(X)

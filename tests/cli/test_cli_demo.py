@@ -81,6 +81,7 @@ def test_the_demo_restores_photographs(made):
     assert min(hard["psnr"], soft["psnr"]) > max(noisy, k_means["psnr"]) + 1
 
 
+@pytest.mark.long
 def test_demo_prints_tables(quick, cprime, tmp_path):
     outcome = cprime("demo", "--small", "--threads", 1, "-o", tmp_path)
     assert outcome.code == 0

@@ -13,7 +13,6 @@ from cprime.callbacks import ProgressBar
 from cprime.persistence import checkpoints as states
 from cprime.persistence.checkpoints import HEAD, MODEL
 from cprime.persistence.model_files import read_header
-from marks import long_but
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
@@ -102,7 +101,8 @@ def assert_same(path, expected):
         np.testing.assert_array_equal(getattr(found, name, None), getattr(expected, name, None), name)
 
 
-@pytest.mark.parametrize("name", long_but(["k-means"], FITS))
+@pytest.mark.long
+@pytest.mark.parametrize("name", FITS)
 def test_a_killed_fit_goes_on_to_the_same_bits(name, cprime, write, points, tmp_path):
     source, folder, options = write("x.npy", points), tmp_path / "checkpoint", FITS[name]
     assert cprime("fit", source, *options, "-o", tmp_path / "undisturbed.safetensors", "-q").code == 0

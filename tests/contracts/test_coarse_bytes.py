@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from marks import long_but
+
 CPP = Path(__file__).resolve().parents[2] / "cpp"
 COMPILER = os.environ.get("CXX", "c++")
 SOURCE = """
@@ -43,7 +45,7 @@ SETS = {
 }
 
 
-@pytest.fixture(scope="module", params=SETS)
+@pytest.fixture(scope="module", params=long_but([list(SETS)[-1]], SETS))
 def library(request, tmp_path_factory):
     needed, flags = SETS[request.param]
     cpuinfo = Path("/proc/cpuinfo")

@@ -77,9 +77,9 @@ def test_finds_what_the_twin_finds(C, D, n_cells, dtype, H, most):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("offset", [0, 1e6])
 def test_ties_go_to_the_lower_number_and_an_offset_changes_nothing(offset, dtype, H):
-    X, centers = sixteenths(300, 64, dtype), sixteenths(400, 64, dtype, seed=1)
-    centers[200:] = centers[:200]
-    begins, g = cells_of(400, 6), 6
+    X, centers = sixteenths(100, 32, dtype), sixteenths(200, 32, dtype, seed=1)
+    centers[100:] = centers[:100]
+    begins, g = cells_of(200, 6), 6
     bars = np.full((g, g), np.inf, dtype=dtype)
     places = np.concatenate([centers[:g], centers])
     expected = reference.CenterCells(places, begins, bars).find(as_rows(X), H, g)

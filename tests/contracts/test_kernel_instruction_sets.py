@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cprime.kernels import instruction_set
+from marks import long_but
 
 HERE = Path(__file__)
 # Files that are left out. Memory, threads, layouts and response to signals do not depend on the instruction set.
@@ -33,7 +34,7 @@ def run(isa, *arguments):
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-@pytest.mark.parametrize("isa", ["baseline", "avx2", "avx512f", "avx512"])
+@pytest.mark.parametrize("isa", long_but(["avx2"], ["baseline", "avx2", "avx512f", "avx512"], mark=pytest.mark.rare))
 @pytest.mark.long
 def test_the_contracts_hold(isa, part):
     chosen = run(isa, "-c", "from cprime.kernels import instruction_set; print(instruction_set())")

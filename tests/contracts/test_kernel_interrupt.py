@@ -17,7 +17,7 @@ def alarm():
         yield after
 
 
-@pytest.mark.parametrize("n_threads", [1, 3])
+@pytest.mark.parametrize("n_threads", [pytest.param(1, marks=pytest.mark.long), 3])
 def test_a_kernel_ends_when_a_signal_handler_raises(alarm, n_threads):
     rng = np.random.default_rng(0)
     X, centers = rng.standard_normal((200_000, 64)), rng.standard_normal((20_000, 64))
@@ -30,6 +30,7 @@ def test_a_kernel_ends_when_a_signal_handler_raises(alarm, n_threads):
     assert kept.shape == (100, 1)
 
 
+@pytest.mark.long
 def test_a_kernel_in_another_thread_is_not_disturbed(alarm):
     rng = np.random.default_rng(0)
     X, centers = rng.standard_normal((60_000, 32)), rng.standard_normal((4_000, 32))

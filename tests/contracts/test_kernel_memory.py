@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from marks import long_but
+
 BUDGET = 64 << 20  # bytes beyond arguments and results
 
 PROGRAM = """
@@ -50,9 +52,9 @@ CASES = {
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="peak memory is read from /proc")
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+@pytest.mark.parametrize("case", long_but(["expect_all, many components"], CASES))
 def test_what_a_kernel_takes_is_bounded(case, forked):
-    arguments, given, kernel, size, dtype = case
+    arguments, given, kernel, size, dtype = CASES[case]
     folders = [str(folder) for folder in Path(__file__).parents[:2]]
     code = PROGRAM.format(folders=folders, arguments=arguments, given=given, kernel=kernel, size=size, dtype=dtype)
     run = forked(code)

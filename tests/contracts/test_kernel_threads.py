@@ -33,12 +33,14 @@ def test_any_number_of_threads_gives_the_same_bits(dtype, n, D, C):
         assert different(one, other) == []
 
 
+@pytest.mark.long
 def test_repeated_calls_give_the_same_bits():
     first = all_kernels(8, np.float32)
     for _ in range(5):
         assert different(first, all_kernels(8, np.float32)) == []
 
 
+@pytest.mark.long
 def test_four_python_threads_at_once():
     expected = {dtype: all_kernels(1, dtype) for dtype in DTYPES}
     jobs = [(THREADS[i % 3], DTYPES[i % 2]) for i in range(8)]

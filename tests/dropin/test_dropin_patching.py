@@ -12,7 +12,6 @@ from sklearn.cluster import SpectralClustering
 from sklearn.preprocessing import KBinsDiscretizer
 
 import cprime.sklearn
-from marks import long_but
 
 PROGRAM = """
 import sys
@@ -83,7 +82,8 @@ def run(*arguments, cwd):
     )
 
 
-@pytest.mark.parametrize("arguments", long_but(["program.py"], ["program.py", "-m program"]))
+@pytest.mark.long
+@pytest.mark.parametrize("arguments", ["program.py", "-m program"])
 def test_an_unchanged_program_runs(arguments, tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
     (tmp_path / "helper.py").write_text("", encoding="utf-8")

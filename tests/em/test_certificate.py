@@ -17,6 +17,7 @@ from cprime.kernels import as_rows
 from cprime.neighbors.components import Centers
 from cprime.search import Graph
 from fits import clustered
+from marks import long_but
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
@@ -164,14 +165,16 @@ def holds(estimator, X, weights, seed):
     return low - 1e-9 <= lost <= high
 
 
-@pytest.mark.parametrize("name", COVERED)
+@pytest.mark.parametrize("name", long_but(["k-means, weights", "diag", "t", "Poisson"], COVERED))
 def test_intervals_of_certificates_hold(name):
     held = [holds(*COVERED[name], seed) for seed in range(4)]
     assert sum(held) >= enough(4)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["k-means, weights", "diag", "hard"])
+@pytest.mark.parametrize(
+    "name", long_but(["k-means, weights"], ["k-means, weights", "diag", "hard"], mark=pytest.mark.rare)
+)
 def test_intervals_of_certificates_hold_in_95_percent_of_200_fits(name):
     held = [holds(*COVERED[name], seed) for seed in range(200)]
     assert sum(held) >= enough(200)
@@ -184,7 +187,7 @@ def patches():
     return every[np.random.default_rng(0).choice(len(every), 20_000, replace=False)]
 
 
-@pytest.mark.long
+@pytest.mark.rare
 @pytest.mark.parametrize("read", [patches, lambda: load_digits().data], ids=["patches", "digits"])
 def test_intervals_of_certificates_hold_for_real_data(read):
     X = read()

@@ -85,6 +85,7 @@ def test_chunks_without_given_centers(n):
     assert chunked.inertia_ == pytest.approx(whole.inertia_, rel=0.1)
 
 
+@pytest.mark.long
 def test_runs_from_given_centers_are_neither_shortened_nor_continued(monkeypatch):
     X = groups(8000)
     given = {"size_max": "1.1x", "random_state": 0, "init": X[:10]}

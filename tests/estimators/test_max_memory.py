@@ -107,6 +107,7 @@ def test_no_copy_is_made_that_does_not_fit(path, monkeypatch):
         regrouped.clear()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "make",
     [

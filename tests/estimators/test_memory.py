@@ -4,8 +4,6 @@ import json
 
 import pytest
 
-from marks import long_but
-
 N, C, D = 80_000, 1_000, 4
 WHOLE = N * C * 8  # bytes of an N×C array in double precision: 640 MB
 
@@ -77,11 +75,13 @@ def rise(work, forked):
     return json.loads(run.stdout)
 
 
-@pytest.mark.parametrize("name", long_but(["k-means"], WORK))
+@pytest.mark.long
+@pytest.mark.parametrize("name", WORK)
 def test_no_array_of_all_points_and_components(name, forked):
     assert rise(WORK[name], forked) < WHOLE / 8
 
 
+@pytest.mark.long
 def test_the_measure_sees_such_an_array(forked):
     """The measurement detects an N×C array: `transform` returns one in single precision."""
     assert rise("KMeans(c, init=X[:c], max_iter=1).fit(X[:c]).transform(X[:n])", forked) > 0.9 * WHOLE / 2

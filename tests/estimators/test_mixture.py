@@ -16,6 +16,7 @@ def X(request):
     return 3 * clustered(N, D, request.param, spread=1.5)
 
 
+@pytest.mark.long
 def test_bic_finds_the_number_of_clusters():
     rng = np.random.default_rng(0)
     X = 30.0 * np.eye(4)[rng.integers(4, size=400)] + rng.standard_normal((400, 4))

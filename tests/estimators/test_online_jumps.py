@@ -129,6 +129,7 @@ def test_copies_go_on_to_the_same_bits(copied, n_before, sparse, tmp_path):
     np.testing.assert_array_equal(km.cluster_centers_, other.cluster_centers_)
 
 
+@pytest.mark.long
 def test_sparse_rows_end_near_a_fit():
     rng = np.random.default_rng(0)
     places = rng.exponential(size=(40, 100)) * (rng.random((40, 100)) < 0.1)

@@ -84,6 +84,7 @@ def test_verbose_does_not_say_twice_what_somebody_listens_to(caplog, capsys):
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.long
 def test_fit_in_a_fresh_process_prints_nothing():
     code = (
         "import numpy as np\n"

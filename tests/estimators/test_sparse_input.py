@@ -143,6 +143,7 @@ def test_options_survive_a_clone_and_a_regrouped_copy_changes_nothing():
     assert one.inertia_ == pytest.approx(other.inertia_, rel=1e-3)
 
 
+@pytest.mark.long
 def test_memory_is_not_that_of_an_array():
     """Rows of 2¹⁸ columns with one number in 5000 need far less memory than the 2 GB of a dense array."""
     rng = np.random.default_rng(0)

@@ -215,6 +215,7 @@ sys.stdout.write(json.dumps([max(peak) - before, N * 12 + 16 * C * D]))
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("more", long_but([""], ["", 'metric="cosine", '], ids=["euclidean", "cosine"]))
 def test_narrow_rows_are_not_widened_in_memory(more, forked):
     """A fit of bytes, regrouped or not, needs less additional memory than a float32 copy of the rows."""

@@ -12,6 +12,7 @@ import pytest
 from forks import PACKAGE, forks
 
 SCRIPTS = {path.stem: path for path in sorted((Path(__file__).parents[2] / "examples").rglob("*.py"))}
+SLOW = ("dask_cluster", "image_compression", "larger_than_memory", "lower_bounds")  # 20 to 35 s each
 # Runs a script as the interpreter does, and saves all figures that it shows.
 DRIVER = """
 import runpy, sys
@@ -303,7 +304,7 @@ def run():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", SCRIPTS)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.rare] * (name in SLOW)) for name in SCRIPTS])
 def test_a_script_runs_and_what_it_says_is_so(name, run, tmp_path):
     needed = imported(ast.parse(SCRIPTS[name].read_text(encoding="utf-8")).body) | {"matplotlib", "PIL"}
     missing = [module for module in needed if find_spec(module.partition(".")[0]) is None]

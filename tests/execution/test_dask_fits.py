@@ -43,7 +43,7 @@ def test_single_precision_and_many_chunks(name, client):
     assert_same(found, expected)
 
 
-@pytest.mark.parametrize("workers", [False, True], ids=["here", "on workers"])
+@pytest.mark.parametrize("workers", [False, pytest.param(True, marks=pytest.mark.long)], ids=["here", "on workers"])
 @pytest.mark.parametrize("dtype", [np.uint8, np.float16], ids=["uint8", "float16"])
 def test_narrow_rows_have_the_bits_of_the_wider_type(dtype, workers, request):
     X = np.clip(40 + 20 * clustered(), 1, 255).astype(dtype)

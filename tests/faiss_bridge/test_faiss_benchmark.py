@@ -15,6 +15,7 @@ if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
 
+@pytest.mark.long
 def test_both_are_trained_and_compared(tmp_path, rng, capsys, monkeypatch):
     from benchmarks.__main__ import main
     from benchmarks.records import read

@@ -52,13 +52,11 @@ FITS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork a process")
 @pytest.mark.parametrize(
     ("fit", "n_threads"),
-    [
-        ("a kernel", 3),
-        *(pytest.param(*case, marks=pytest.mark.long) for case in (("a kernel", 1), ("k-means", 3), ("a mixture", 3))),
-    ],
+    [("a kernel", 1), ("a kernel", 3), ("k-means", 3), ("a mixture", 3)],
 )
 def test_an_exit_while_a_daemon_thread_computes_is_an_ordinary_one(fit, n_threads):
     imports = "" if fit == "a kernel" else "from cprime import GaussianMixture, KMeans"

@@ -28,7 +28,7 @@ def test_a_second_of_load(monkeypatch, capsys, tmp_path):
         "predict": lambda n: load.asked(models, "predict_proba", X, n),
     }
     monkeypatch.setattr(load, "jobs", lambda seed, folder: jobs)
-    assert load.main(["--minutes", "0.017", "--threads", "16"]) == 0
+    assert load.main(["--minutes", "0.008", "--threads", "16"]) == 0
     assert "16 threads" in capsys.readouterr().out
 
 

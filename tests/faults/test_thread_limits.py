@@ -49,6 +49,7 @@ for _ in range(3):
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts threads as processes of a user")
 @pytest.mark.parametrize("more", [0, 2])
 def test_kernels_do_with_fewer_threads(more):
@@ -61,13 +62,14 @@ def test_a_fit_from_a_file_with_a_checkpoint_does_without_threads(tmp_path, monk
     X = np.random.default_rng(0).standard_normal((3000, 4))
     np.save(tmp_path / "data.npy", X)
     source = open_data(tmp_path / "data.npy", chunk_rows=1000)
-    models = [KMeans(5, random_state=0, n_threads=1, checkpoint=tmp_path / name) for name in ("one", "two")]
-    expected = [models[0].fit(given).cluster_centers_ for given in (source, X)]
+    km = KMeans(5, random_state=0, n_threads=1)
+    expected = [km.fit(given).cluster_centers_ for given in (source, X)]
 
     def none_left(thread):
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", none_left)
-    found = [models[1].fit(given).cluster_centers_ for given in (source, X)]
-    assert all(np.array_equal(a, b) for a, b in zip(expected, found, strict=True))
-    assert (tmp_path / "two").is_dir()
+    for name, given, centers in zip(("file", "array"), (source, X), expected, strict=True):
+        found = km.set_params(checkpoint=tmp_path / name).fit(given).cluster_centers_
+        np.testing.assert_array_equal(found, centers)
+        assert (tmp_path / name).is_dir()

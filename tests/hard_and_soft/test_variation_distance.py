@@ -18,6 +18,7 @@ def test_equal_deviations_have_a_closed_form(distance):
     np.testing.assert_array_equal(found.lower, found.upper)
 
 
+@pytest.mark.long
 def test_other_pairs_are_the_integral():
     mixture = Gaussians.spherical([0, 1, 3], [1, 0.2, 2], [0.98, 0.01, 0.01])
     found = variation_distance(mixture).distance

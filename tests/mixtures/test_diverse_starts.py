@@ -91,6 +91,7 @@ def test_likelihoods_are_finite_and_variances_positive(family, kind):
     assert (variances > 0).all()
 
 
+@pytest.mark.long
 def test_ten_starts_avoid_components_on_a_few_equal_values():
     """One start of the default collapses here: waiting times are integers."""
     X, options = old_faithful().data, {"covariance_type": "diag", "reg_covar": 0, "tol": 1e-7, "max_iter": 3000}

@@ -150,6 +150,7 @@ def test_a_step_of_em_reuses_the_memory_of_the_moments(model, X):
         assert array.flags.c_contiguous  # as kernels read them, without a copy
 
 
+@pytest.mark.long
 def test_a_fit_takes_little_more_than_its_parameters(monkeypatch):
     """A fit needs memory for three generations of parameters, of 4 (H + 2) bytes per center and column, and for sums.
 
@@ -203,7 +204,7 @@ def test_no_factors_are_diag_and_all_are_full(X):
     assert_allclose(none.lower_bounds_, diag.lower_bounds_, rtol=1e-9)
     assert_allclose(none.noise_variances_, diag.covariances_, rtol=1e-8)
     Y = X[:, :4]
-    many = {"reg_covar": 0, "tol": 0, "max_iter": 1000, "random_state": 0}
+    many = {"reg_covar": 0, "tol": 0, "max_iter": 300, "random_state": 0}
     most = GaussianMixture(1, covariance_type="factors", n_factors=3, **many)
     most.fit(Y)
     assert_allclose(most.score(Y), GaussianMixture(1, random_state=0, reg_covar=0).fit(Y).score(Y), rtol=1e-5)
@@ -269,7 +270,9 @@ def test_arguments_are_refused_by_name(X):
         gm.set_params(n_factors=3).fit(X)
 
 
-@pytest.mark.parametrize("options", [{"n_active": None}, {"n_active": 2, "search": "graph"}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{"n_active": None}, pytest.param({"n_active": 2, "search": "graph"}, marks=pytest.mark.long)], ids=str
+)
 def test_threads_of_products_change_no_bit(options):
     """Results are bit-identical even at shapes for which two threads would split sums over rows differently."""
     rng = np.random.default_rng(0)

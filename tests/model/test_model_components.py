@@ -123,7 +123,7 @@ def test_lists_of_gaussians_are_by_mean_costs_of_what_a_component_generates(name
     rng = np.random.default_rng(0)
     means = np.empty((C, C))
     for c in range(C):
-        X = multivariate_normal(CENTERS[c], truth.covariances[c]).rvs(200_000, random_state=rng)
+        X = multivariate_normal(CENTERS[c], truth.covariances[c]).rvs(60_000, random_state=rng)
         means[c] = -2 * truth.joint(X).mean(axis=0)
     expected = np.array([[b for b in np.argsort(row) if b != c] for c, row in enumerate(means)])
     np.testing.assert_array_equal(truth.model.components().lists(C), expected)

@@ -6,7 +6,6 @@ from sklearn.base import clone
 
 import cprime
 from cprime import GaussianMixture, KMeans, StudentTMixture
-from marks import long_but
 
 pytestmark = pytest.mark.skipif(not MEASURABLE, reason="needs the memory figures of Linux")
 
@@ -25,7 +24,7 @@ FITS = {
     "t, diag, C'=5": (STUDENT_T, (100_000, 16), False),
     "exact EM, full": (GaussianMixture(10, max_iter=4, tol=0, random_state=0), (400_000, 16), False),
 }
-FIRST = "k-means, graph, in memory"
+SLOW = ("k-means, sizes within bounds", "factors, graph")
 
 
 def bytes_held(shape):
@@ -33,7 +32,8 @@ def bytes_held(shape):
     return shape[0] * shape[1] * 4
 
 
-@pytest.mark.parametrize("name", long_but([FIRST], FITS))
+@pytest.mark.long
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.rare] * (name in SLOW)) for name in FITS])
 def test_peak_bytes_are_those_of_the_fit(name, tmp_path):
     estimator, shape, in_file = FITS[name]
     path = tmp_path / "x.npy" if in_file else None
@@ -52,7 +52,8 @@ WITHIN = {
 ALLOWANCE = 2**21  # for memory that a process allocates only once
 
 
-@pytest.mark.parametrize("name", long_but(["k-means, a file"], WITHIN))
+@pytest.mark.long
+@pytest.mark.parametrize("name", WITHIN)
 def test_a_fit_stays_within_max_memory(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     estimator, limits, in_file = WITHIN[name]

@@ -307,6 +307,7 @@ def test_projection_accepts_names_of_features():
         ClustersDisplay.from_estimator(km, X, projection=("c", "z"))
 
 
+@pytest.mark.long
 def test_steps_are_those_of_the_fit(rng):
     """A fit with search="auto" moves centers by jumps; the displayed fit ends at the same J."""
     X = rng.standard_normal((300, 2)) + 4 * rng.integers(0, 4, (300, 1))

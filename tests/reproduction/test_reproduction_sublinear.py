@@ -178,7 +178,7 @@ def test_figure_c1_without_kdd(without_files):
     assert len(drawn(result)) == 8
 
 
-@pytest.mark.long
+@pytest.mark.rare
 def test_figure_c1_with_kdd(small_kdd):
     result = entry("sublinear-figure-c1").compute(CONTEXT)
     assert list(result.data) == ["BIRCH", "KDD"]

@@ -73,7 +73,7 @@ def test_evidence_of_a_mixture_takes_bounded_memory(family, n_neighbors, dtype):
     assert taken < MOST
 
 
-@pytest.mark.parametrize("n_neighbors", [16, 100])
+@pytest.mark.parametrize("n_neighbors", [16, pytest.param(100, marks=pytest.mark.long)])
 def test_evidence_of_k_means_takes_bounded_memory(n_neighbors):
     search = Papers("estimated", n_neighbors=n_neighbors)
     km = KMeans(C, search=search, init="random", max_iter=2, random_state=0, n_threads=2)

@@ -115,7 +115,8 @@ def test_components_without_points_and_points_that_coincide_take_no_part():
     assert jumps.jump(data, model, lists[:2, :2], statistics.counts, statistics.sums, Key(2)).gain == 0
 
 
-@pytest.mark.parametrize("dtype", [np.float32, pytest.param(np.float64, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_fit_finds_all_of_many_clusters(dtype):
     X = separate(900, 10, 6, dtype)
     truth = X.reshape(900, 10, 6)

@@ -73,7 +73,7 @@ def test_k_means_by_plain_steps(problem):
     assert_monotone(fit, X, weight)
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(problem=problems(), G=st.integers(2, 12) | st.just("auto"), regroup=st.booleans())
 def test_k_means_by_exchange_and_plain_steps(problem, G, regroup):
     X, weight, C, init, arguments = problem

@@ -19,7 +19,7 @@ def X():
     return clustered(6000, 8, np.float32)
 
 
-@pytest.mark.parametrize("n_local_trials", [None, 1])
+@pytest.mark.parametrize("n_local_trials", [pytest.param(None, marks=pytest.mark.long), 1])
 def test_kmeans_plusplus_is_as_good_as_scikit_learn(X, n_local_trials):
     ours = mean_error(X, 150, kmeans_plusplus, n_local_trials=n_local_trials)
     theirs = mean_error(X, 150, sklearn.cluster.kmeans_plusplus, n_local_trials=n_local_trials)

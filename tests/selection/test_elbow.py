@@ -7,6 +7,7 @@ from selection_data import apart
 from cprime import KMeans
 from cprime.selection import sweep
 from cprime.selection.criteria import critical_value, elbow, excess
+from marks import long_but
 
 
 def curve(X, largest=16, seed=0):
@@ -14,12 +15,12 @@ def curve(X, largest=16, seed=0):
     return found, found.elbow()
 
 
-@pytest.mark.parametrize(("C", "D"), [(4, 2), (7, 3), (9, 8)])
+@pytest.mark.parametrize(("C", "D"), long_but([4], [(4, 2), (7, 3), (9, 8)]))
 def test_clusters_have_one(C, D):
     assert curve(apart(C, D, seed=C)[0])[1] == C
 
 
-@pytest.mark.parametrize("D", [1, 2, 6])
+@pytest.mark.parametrize("D", long_but([1], [1, 2, 6]))
 @pytest.mark.parametrize("noise", ["one Gaussian", "uniform"])
 def test_noise_has_none(D, noise):
     rng = np.random.default_rng(D)

@@ -13,12 +13,13 @@ from cprime.selection.bisection import Cell, bisect, cells, principal, principal
 from cprime.selection.criteria import share_gain
 from cprime.selection.gmeans import in_halves
 from cprime.selection.starts import join_cost
+from marks import long_but
 
 BOTH = pytest.mark.parametrize("make", [XMeans, GMeans])
 
 
 @BOTH
-@pytest.mark.parametrize(("C", "D"), [(6, 2), (11, 4), (16, 12)])
+@pytest.mark.parametrize(("C", "D"), long_but([6], [(6, 2), (11, 4), (16, 12)]))
 @pytest.mark.parametrize("equal", [True, False])
 def test_the_number_of_well_separated_clusters_is_found(make, C, D, equal):
     X, labels = apart(C, D, 60, seed=C + D, equal=equal)
@@ -28,6 +29,7 @@ def test_the_number_of_well_separated_clusters_is_found(make, C, D, equal):
     assert fit.converged_
 
 
+@pytest.mark.long
 @BOTH
 def test_the_grid_of_25_is_found_from_one_cluster(make):
     """A first split does not improve BIC for a square grid of clusters, so X-means must split on to find all 25."""
@@ -35,7 +37,7 @@ def test_the_grid_of_25_is_found_from_one_cluster(make):
 
 
 @BOTH
-@pytest.mark.parametrize(("n", "D"), [(1000, 1), (500, 3), (200, 20), (60, 60)])
+@pytest.mark.parametrize(("n", "D"), [(300, 1), (200, 3), (200, 20), (60, 60)])
 def test_one_gaussian_stays_whole(make, n, D):
     """One Gaussian is not split, even in many dimensions, where two-means finds a direction that looks bimodal."""
     for seed in range(5):
@@ -58,7 +60,7 @@ def test_clusters_that_were_cut_are_merged(make):
 
 
 @BOTH
-@pytest.mark.parametrize("n_active", [2, 4])
+@pytest.mark.parametrize("n_active", [2, pytest.param(4, marks=pytest.mark.long)])
 def test_k_means_c_prime_inside(make, n_active):
     X = birch(4, spacing=5.0, random_state=3).data
     fit = make(n_active=n_active).fit(X)

@@ -14,7 +14,16 @@ LABELS = RNG.integers(5, size=400)
 X = CENTERS[LABELS] + RNG.normal(size=(400, 2))
 
 
-@pytest.mark.parametrize("estimator", [None, GaussianMixture(covariance_type="spherical"), KMeans(search="full")])
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        None,
+        *(
+            pytest.param(each, marks=pytest.mark.long)
+            for each in (GaussianMixture(covariance_type="spherical"), KMeans(search="full"))
+        ),
+    ],
+)
 def test_the_number_of_separated_clusters_is_most_stable(estimator):
     found = stability(X, range(2, 9), estimator=estimator, n_resamples=6, random_state=0)
     assert found.best_n_clusters() == 5

@@ -35,8 +35,9 @@ sys.stdout.write(f"{source.n_bytes / 2**20} {most - start}")
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not STATM.exists(), reason="resident memory is read from /proc")
-@pytest.mark.parametrize("format", [pytest.param("parquet", marks=pytest.mark.long), "npy"])
+@pytest.mark.parametrize("format", ["parquet", "npy"])
 def test_resident_memory_stays_flat(format, tmp_path):
     X = np.zeros((400_000, 64), "f4")
     for number in range(3):

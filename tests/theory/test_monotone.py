@@ -69,7 +69,7 @@ TWINS = Problem(np.array([[-1.0], [1.0], [50.0], [50.0]]), None, 3, 1, np.array(
 
 
 @pytest.mark.filterwarnings(NOT_CONVERGED)
-@settings(max_examples=120)
+@settings(max_examples=50)
 @given(problem=problems(), precision=st.none() | st.floats(1e-6, 1e6))
 @example(problem=FAR, precision=None)
 @example(problem=DEAD, precision=None)
@@ -97,7 +97,7 @@ def test_bound_of_a_mixture_never_falls(problem, precision):
 
 
 @pytest.mark.filterwarnings(DUPLICATES)
-@settings(max_examples=120)
+@settings(max_examples=50)
 @given(problem=problems(), epsilon=st.sampled_from([0.0, 0.01, 0.1, 1.0]))
 def test_error_of_k_means_never_rises_nor_does_its_bound_fall(problem, epsilon):
     X, D = problem.X, problem.X.shape[1]

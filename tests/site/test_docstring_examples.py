@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from page_reading import DOCS
+from sklearn.base import BaseEstimator
 
 import cprime
 
@@ -90,3 +91,11 @@ def test_examples_are_right(module):
     results = doctest.testmod(importlib.import_module(module), optionflags=doctest.NORMALIZE_WHITESPACE)
     assert results.attempted > 0
     assert results.failed == 0
+
+
+@pytest.mark.parametrize(("module", "name"), NAMES, indirect=["module"])
+def test_every_parameter_and_attribute_of_an_estimator_is_described(module, name):
+    found = getattr(importlib.import_module(module), name)
+    if inspect.isclass(found) and issubclass(found, BaseEstimator) and "Parameters\n" in (inspect.getdoc(found) or ""):
+        text = inspect.getdoc(found).partition("See Also\n")[0].partition("Notes\n")[0]
+        assert re.findall(r"^(\w+) : .*\n(?! {4})", text, re.MULTILINE) == []

@@ -42,17 +42,13 @@ class CategoricalMixture(DiscreteMixture):
         sum over columns. "own_category" gives each column one more category for all such values, which is the last one
         in `probabilities_`.
     weights : {"free", "equal"}, default="free"
-        Whether the mixing weights π_c are estimated, or 1/C each.
     n_active : int, "auto" or None, default="auto"
-        C′, the number of active components of a point; None is all, that is, exact EM. "auto" is all for up to 16
-        components, 5 for more, and 1 with assignment="hard".
     assignment : str, default="soft"
         Responsibilities of the active components of a point, as in `GaussianMixture`. "hard" with equal weights is a
         likelihood form of k-modes.
     missing : {"error", "marginal"}, default="error"
         How NaN and nulls are treated: as an error, or as missing values, whose columns leave the sum over columns.
     search : str or object of cprime.search, default="auto"
-        Candidate components of a point, as in `GaussianMixture`.
     init_params : str, array-like, fitted estimator or callable, default="auto"
         Initialization of the components, as in `GaussianMixture`, for rows of zeros and ones, one for each category.
         "auto" chooses rows by k-means++ in each start.
@@ -60,19 +56,18 @@ class CategoricalMixture(DiscreteMixture):
         Number of starts; the result of greatest F is returned. The likelihood has many local optima, so one start is
         seldom enough.
     max_iter : int, default=1000
-        Maximum number of iterations of one start.
     tol : float, default=1e-5
-        A start has converged if F changes by less than this, in nats per point.
     learning_decay : float, default=1.0
-        κ of `partial_fit`, as in `GaussianMixture`.
     warm_start : bool, default=False
-        Whether `fit` starts from the parameters of the previous fit.
+    random_state : int, RandomState, Generator or None, default=None
     weights_init : array-like of shape (n_components,) or None, default=None
-        Starting weights.
     probabilities_init : list of array-like of shape (n_components, K_d) or None, default=None
         Starting probabilities of each column.
-    checkpoint, spill, callbacks, n_threads, random_state, verbose
-        As in `GaussianMixture`.
+    n_threads : int or None, default=None
+    checkpoint : path or None, default=None
+    spill : path or None, default=None
+    callbacks : callback or sequence of them, default=None
+    verbose : int, default=0
 
     Attributes
     ----------
@@ -83,16 +78,13 @@ class CategoricalMixture(DiscreteMixture):
     n_categories_ : ndarray of shape (n_features,), int64
         Number of categories K_d of each column, with the one of handle_unknown="own_category".
     weights_ : ndarray of shape (n_components,)
-        Mixing weights.
     means_ : ndarray
         The arrays of `probabilities_` side by side, (C, Σ K_d).
     labels_ : ndarray of shape (n_samples,), int32
-        The most probable component of each training point.
     lower_bound_, lower_bounds_, history_, n_iter_, converged_, counts_, n_active_, neighbors_, certificate_
         As in `GaussianMixture`; F includes all constants of the densities, so with C′ = C it is the log-likelihood.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Present if the columns of the data have names.
 
     References
     ----------

@@ -49,7 +49,6 @@ class FuzzyKMeans(CallbackSupportMixin, FuzzyBase):
     Parameters
     ----------
     n_clusters : int, default=8
-        Number of clusters C, at most the number of points.
     m : float, default=2.0
         The exponent, > 1. The limit m → 1 is k-means; memberships become more equal as m grows. Not used with
         a regularizer.
@@ -67,25 +66,16 @@ class FuzzyKMeans(CallbackSupportMixin, FuzzyBase):
         Number of starts; the result of least objective is returned. Given centers are used for one start only. With
         regularization="auto", all starts use the λ of the first one.
     max_iter : int, default=300
-        Maximum number of iterations of one start.
     tol : float, default=1e-4
         A start has converged if the objective changes by no more than this share of Σ_n w_n Σ_c u_nc^m ‖x_n − μ_c‖².
     callbacks : callback or sequence of them, default=None
-        Functions that are called after every iteration with a row of `history_`, as a dictionary, and the estimator
-        with its current parameters, or objects with such a method `on_iteration`; see `cprime.callbacks.Callback`. The
-        fit ends if one returns True. Model files do not contain callbacks.
     n_threads : int or None, default=None
-        Threads to use; None is every processor that the process may use. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
-        Source of the random numbers of the start.
     verbose : int, default=0
-        1 shows a progress bar: the objective and the estimated time left. If no bar can be drawn, for example in a
-        file, the library's log is shown instead, one line per iteration.
 
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        In the dtype of the data.
     labels_ : ndarray of shape (n_samples,), int32
         The nearest center of each training point; its membership is the greatest.
     objective_ : float
@@ -93,7 +83,6 @@ class FuzzyKMeans(CallbackSupportMixin, FuzzyBase):
     objectives_ : list of float
         The objective at each iteration; it never rises.
     inertia_ : float
-        J, the weighted sum of squared distances to the nearest center, in data unit².
     m_ : float
         The exponent that was used: 1 with a regularizer.
     regularizer_ : {"entropy", "quadratic"} or None
@@ -103,14 +92,11 @@ class FuzzyKMeans(CallbackSupportMixin, FuzzyBase):
     n_active_ : int
         The C′ that was used.
     n_iter_ : int
-        Number of iterations of the best start.
     converged_ : bool
-        Whether the best start converged within max_iter.
     history_ : structured ndarray of shape (`n_iter_`,)
         One row per iteration: objective, n_distances, seconds.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Present if the columns of the data have names.
 
     Notes
     -----

@@ -33,7 +33,6 @@ class KMeans1D(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
     Parameters
     ----------
     n_clusters : int, default=8
-        Number of clusters C, at most the number of points.
     n_threads : int or None, default=None
         Threads to use; more than two do not help. None is every processor that the process may use. Results do not
         depend on it.
@@ -49,7 +48,6 @@ class KMeans1D(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
     labels_ : ndarray of shape (n_samples,), int32
         The cluster of each training point.
     inertia_ : float
-        J, the weighted sum of squared distances to the nearest center, in data unit².
     n_features_in_ : int
         Always 1.
     feature_names_in_ : ndarray of str

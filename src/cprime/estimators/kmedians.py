@@ -31,24 +31,17 @@ class KMedians(CallbackSupportMixin, Prototypes):
     Parameters
     ----------
     n_clusters : int, default=8
-        Number of clusters C, at most the number of points.
     init : str, value of cprime.seeding, array-like, fitted estimator or callable, default="k-means++"
         Initialization, as in `KMeans`; "auto" is "k-means++".
     n_init : int, default=1
-        Number of starts; the result of least J is returned.
     max_iter : int, default=300
-        Maximum number of iterations of one start.
     tol : float, default=0.0
         A start has converged if J falls by no more than this share of J, or if no point is reassigned.
     callbacks : callback or sequence of them, default=None
-        Functions that are called after every iteration with a row of `history_`, as a dictionary, and the estimator
-        with its current parameters; see `cprime.callbacks.Callback`. The fit ends if one returns True.
     n_threads : int or None, default=None
         Threads of the initialization; None is every processor that the process may use. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
-        Source of the random numbers of the initialization.
     verbose : int, default=0
-        1 shows a progress bar with the current J.
 
     Attributes
     ----------
@@ -59,15 +52,12 @@ class KMedians(CallbackSupportMixin, Prototypes):
     inertia_ : float
         J, the weighted sum of L1 distances to the nearest center, in data units.
     n_iter_ : int
-        Number of iterations of the best start.
     converged_ : bool
-        Whether the best start converged within max_iter.
     history_ : structured ndarray of shape (`n_iter_`,)
         One row per iteration: inertia (J at its assignment), n_moved (number of reassigned points), seconds. J never
         rises.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Present if the columns of the data have names.
 
     References
     ----------

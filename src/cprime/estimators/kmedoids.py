@@ -68,8 +68,6 @@ class KMedoids(CallbackSupportMixin, Prototypes):
     random_state : int, RandomState, Generator or None, default=None
         Source of the random start.
     verbose : int, default=0
-        1 shows a progress bar with the current J. If no bar can be drawn, for example in a file, the library's log is
-        shown instead, one line per iteration.
 
     Attributes
     ----------
@@ -86,10 +84,8 @@ class KMedoids(CallbackSupportMixin, Prototypes):
     n_iter_, n_swaps_ : int
         Number of iterations of the best start, and number of medoids that were replaced in these.
     converged_ : bool
-        Whether the best start converged within max_iter.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Present if the columns of the data have names.
 
     Notes
     -----

@@ -52,6 +52,41 @@ class Mixture(DensityMixin, Clusterer):
 
     The methods that use fitted parameters also work without a fit if the user sets `weights_`, `means_`, and either
     `precisions_cholesky_` or `covariances_`.
+
+    Parameters
+    ----------
+    n_components : int
+        Number of components C, at most the number of points.
+    weights : {"free", "equal"}
+        Whether the mixing weights π_c are estimated, or are 1/C for every component.
+    n_active : int, "auto" or None
+        C′, the number of active components of a point; None is all, that is, exact EM. "auto" is all for up to 16
+        components, 5 for more, and 1 with assignment="hard".
+    assignment : {"soft", "hard", "sampled"}
+        Responsibilities of the active components of a point, as in `GaussianMixture`.
+    search : str or object of cprime.search
+        Candidate components of a point, as in `GaussianMixture`.
+    n_init : int
+        Number of starts; the result of greatest lower bound F is returned.
+    max_iter : int
+        Maximum number of iterations of one start.
+    tol : float
+        A start has converged if F changes by less than this, in nats per point.
+    learning_decay : float
+        κ of `partial_fit`, as in `GaussianMixture`.
+    warm_start : bool
+        Whether `fit` starts from the parameters of the previous fit.
+    weights_init : array-like of shape (n_components,) or None
+        Starting weights.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_components,)
+        Mixing weights π, in the dtype of the data, like all arrays of parameters.
+    means_ : ndarray of shape (n_components, n_features)
+        Means of the components, in data units.
+    labels_ : ndarray of shape (n_samples,), int32
+        The most probable component of each training point, or the one found by a partial search.
     """
 
     _families: ClassVar[Mapping[str, Any]] = FAMILIES  # class of the models for each covariance_type

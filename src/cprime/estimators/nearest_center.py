@@ -94,6 +94,20 @@ class NearestCenter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     """Mixin with the methods `predict`, `transform` and `score`, computed from distances to `cluster_centers_`.
 
     The estimator's method `_opened` converts the argument X to `Data`.
+
+    Parameters
+    ----------
+    n_init : int
+        Number of starts; the result of least J is returned. Given centers are used for one start only.
+    max_iter : int
+        Maximum number of iterations of one start.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        In the dtype of the data.
+    labels_ : ndarray of shape (n_samples,), int32
+        The nearest center of each training point.
     """
 
     _opened: Any

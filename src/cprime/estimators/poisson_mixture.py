@@ -20,51 +20,41 @@ class PoissonMixture(DiscreteMixture):
     Parameters
     ----------
     n_components : int, default=1
-        Number of components C, at most the number of points.
     weights : {"free", "equal"}, default="free"
-        Whether the mixing weights π_c are estimated, or 1/C each.
     n_active : int, "auto" or None, default="auto"
-        C′, the number of active components of a point; None is all, that is, exact EM. "auto" is all for up to 16
-        components, 5 for more, and 1 with assignment="hard".
     assignment : str, default="soft"
-        Responsibilities of the active components of a point, as in `GaussianMixture`.
     search : str or object of cprime.search, default="auto"
-        Candidate components of a point, as in `GaussianMixture`.
     init_params : str, array-like, fitted estimator or callable, default="auto"
         Initialization of the components from rows, rates, labels or responsibilities, as in `GaussianMixture`.
     n_init : int, default=1
-        Number of starts; the result of greatest F is returned.
     max_iter : int, default=300
-        Maximum number of iterations of one start.
     tol : float, default=1e-6
         A start has converged if F changes by less than this, in nats per point. Poisson components overlap, so steps
         of EM are short even far from the optimum; with assignment="soft" and C′ > 1 momentum makes them longer.
     learning_decay : float, default=1.0
-        κ of `partial_fit`, as in `GaussianMixture`.
     warm_start : bool, default=False
-        Whether `fit` starts from the parameters of the previous fit.
+    random_state : int, RandomState, Generator or None, default=None
     weights_init : array-like of shape (n_components,) or None, default=None
-        Starting weights.
     rates_init : array-like of shape (n_components, n_features) or None, default=None
         Starting rates.
-    checkpoint, spill, callbacks, n_threads, random_state, verbose
-        As in `GaussianMixture`.
+    n_threads : int or None, default=None
+    checkpoint : path or None, default=None
+    spill : path or None, default=None
+    callbacks : callback or sequence of them, default=None
+    verbose : int, default=0
 
     Attributes
     ----------
     rates_ : ndarray of shape (n_components, n_features)
         Rates λ, the mean count of each column.
     weights_ : ndarray of shape (n_components,)
-        Mixing weights.
     means_ : ndarray
         The same as `rates_`.
     labels_ : ndarray of shape (n_samples,), int32
-        The most probable component of each training point.
     lower_bound_, lower_bounds_, history_, n_iter_, converged_, counts_, n_active_, neighbors_, certificate_
         As in `GaussianMixture`; F includes all constants of the densities, so with C′ = C it is the log-likelihood.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Present if the columns of the data have names.
 
     References
     ----------

@@ -59,7 +59,6 @@ class ResidualKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavableE
         evenly. "1x" gives clusters of equal size. `encode` returns nearest centers, without a bound. Needs an array,
         a table or a source.
     n_threads : int or None, default=None
-        Threads to use; None is every processor that the process may use. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
         Source of the random numbers of starts.
     verbose : int, default=0
@@ -78,7 +77,6 @@ class ResidualKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavableE
         Number of iterations of all levels together.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Present if the columns of the data have names.
 
     Notes
     -----

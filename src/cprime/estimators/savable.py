@@ -2,8 +2,10 @@
 
 import copy
 import os
+import re
 from functools import cache
 from importlib import metadata
+from inspect import cleandoc
 from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
 
 from numpy.typing import NDArray
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound=type)
 
+# Entries of a docstring with a description, which is indented, and without one.
+_DESCRIBED = re.compile(r"^(\w+) : .*\n((?: {4}.*\n)+)", re.MULTILINE)
+_BARE = re.compile(r"^(\w+) : .*\n(?! {4})", re.MULTILINE)
 # Attributes with the callbacks of an estimator; scikit-learn's method `set_callbacks` sets the second one.
 _CALLBACKS = ("callbacks", "_skl_callbacks")
 
@@ -65,6 +70,19 @@ def _link_parameters(estimator: Any) -> dict[str, str]:
     return {"package": package, "name": type(estimator).__name__}
 
 
+def _completed(doc: str, bases: tuple[type, ...]) -> str:
+    """Return a docstring in which each entry without a description has that of the nearest base class with such one.
+
+    An entry is a parameter or attribute: a line with its name and type. In the source of a docstring an editor shows
+    these, and that base classes describe the rest; `help` and the documentation show everything.
+    """
+    texts: dict[str, str] = {}
+    for base in reversed(bases):
+        if base.__module__.startswith("cprime."):
+            texts |= dict(_DESCRIBED.findall(cleandoc(vars(base).get("__doc__") or "") + "\n"))
+    return _BARE.sub(lambda entry: entry[0] + texts.get(entry[1], ""), cleandoc(doc))
+
+
 @documented
 class SavableEstimator(BaseEstimator):
     """Base of estimators that can be copied, saved to a file, read by `cprime.load`, and described by a report.
@@ -72,12 +90,57 @@ class SavableEstimator(BaseEstimator):
     A pickle of a fitted estimator omits callbacks that cannot be pickled, and a log line names these. A pickle of an
     unfitted estimator contains all callbacks, because its fit needs them. A copy or a clone uses the same callback
     objects as the original if they cannot be copied. A fitted attribute with an annotation has this type; the check of
-    model files reads it (`_utils/declared.py`).
+    model files reads it (`_utils/declared.py`). An entry of a docstring without a description, only with name and type,
+    gets the description of the next base class that has one (`_completed`).
+
+    Parameters
+    ----------
+    n_clusters : int
+        Number of clusters C, at most the number of points.
+    random_state : int, RandomState, Generator or None
+        Source of the random numbers of the initialization.
+    n_threads : int or None
+        Threads to use; None is every processor that the process may use. Results do not depend on it.
+    checkpoint : path or None
+        A new or empty folder in which `fit` stores its state. An interrupted fit is continued by `cprime.resume` or by
+        the same call of `fit`, with bit-identical results. At the end the folder contains the model.
+    spill : path or None
+        A folder in which `fit` stores active sets between iterations, instead of in memory, in files that are deleted
+        with the fit. Results are bit-identical.
+    max_memory : int, str or None
+        Most memory that `fit` may take beyond what the process uses already: bytes, or a text such as "8GB". Sources
+        are read in smaller chunks if necessary; a fit that takes more all the same raises an error before its first
+        pass. None is the limit of the process's container, above which a fit warns. See `cprime.plan`.
+    callbacks : callback or sequence of them
+        Functions that are called after every iteration with a row of `history_`, as a dictionary, and the estimator
+        with its current parameters, or objects with such a method `on_iteration`; see `cprime.callbacks.Callback`. The
+        fit ends if one returns True. Model files do not contain callbacks.
+    verbose : int
+        1 shows a progress bar: the objective, the quality of the search and the estimated time left. If no bar can be
+        drawn, for example in a file, the library's log is shown instead, one line per iteration.
+
+    Attributes
+    ----------
+    inertia_ : float
+        J, the weighted sum of squared distances to the nearest center, in data unit².
+    n_iter_ : int
+        Number of iterations of the best start.
+    converged_ : bool
+        Whether the best start converged within max_iter.
+    n_features_in_ : int
+        Number of columns of the training data.
+    feature_names_in_ : ndarray of str
+        Present if the columns of the data have names.
     """
 
     n_features_in_: Annotated[int, Size("D")]
     feature_names_in_: Annotated[NDArray, Texts("D"), Presence.OPTIONAL]
     preparation_: Annotated[PreparationArrays, Presence.OPTIONAL]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if cls.__doc__ is not None:
+            cls.__doc__ = _completed(cls.__doc__, cls.__mro__[1:])
 
     def __getstate__(self) -> dict[str, Any]:
         state = {name: value for name, value in super().__getstate__().items() if name not in CACHES}

@@ -76,7 +76,6 @@ class SoftKMeans(Clusterer, FuzzyBase):
     Parameters
     ----------
     n_clusters : int, default=8
-        Number of clusters C, at most the number of points.
     stiffness : float or "auto", default="auto"
         β = 1/2σ² in 1/data unit². "auto" uses σ² = J/(DN) of the starting centers, eq. (14) of Lücke & Forster. MacKay
         measures distance as ½‖x − μ‖², so his β is twice this one.
@@ -90,39 +89,22 @@ class SoftKMeans(Clusterer, FuzzyBase):
     n_init : int, default=1
         Number of starts; the result of greatest F is returned. Given centers are used for one start only.
     max_iter : int, default=300
-        Maximum number of iterations of one start.
     tol : float, default=1e-4
         A start has converged if F changes by less than this, in nats per point.
     random_state : int, RandomState, Generator or None, default=None
-        Source of the random numbers of the start.
     n_threads : int or None, default=None
-        Threads to use; None is every processor that the process may use. Results do not depend on it.
     checkpoint : path or None, default=None
-        A new or empty folder in which `fit` stores its state. An interrupted fit is continued by `cprime.resume` or by
-        the same call of `fit`, with bit-identical results. At the end the folder contains the model.
     spill : path or None, default=None
-        A folder in which `fit` stores active sets between iterations, instead of in memory. The files have no names and
-        are deleted with the fit. Results are bit-identical. None is memory; but with a checkpoint and data in several
-        chunks, active sets of 1 GiB or more are stored in the checkpoint's folder.
     callbacks : callback or sequence of them, default=None
-        Functions that are called after every iteration with a row of `history_`, as a dictionary, and the estimator
-        with its current parameters, or objects with such a method `on_iteration`; see `cprime.callbacks.Callback`. The
-        fit ends if one returns True. Model files do not contain callbacks.
     verbose : int, default=0
-        1 shows a progress bar: J, the share of points whose nearest center the search has found (in a sample that is
-        searched exactly), and the estimated time left. If no bar can be drawn, for example in a file, the library's log
-        is shown instead, one line per iteration.
 
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        In the dtype of the data.
     labels_ : ndarray of shape (n_samples,), int32
-        The nearest center of each training point.
     stiffness_, variance_ : float
         β as used, in 1/data unit², and σ² = 1/2β, in data unit².
     inertia_ : float
-        J, the weighted sum of squared distances to the nearest center, in data unit².
     n_active_ : int
         C′ as used.
     neighbors_ : ndarray of shape (n_clusters, G), int32, or None
@@ -132,9 +114,7 @@ class SoftKMeans(Clusterer, FuzzyBase):
     final_assignment_ : str
         How `labels_` were computed: "exact", or "found" by a partial search.
     n_iter_ : int
-        Number of iterations of the best start.
     converged_ : bool
-        Whether the best start converged within max_iter.
     lower_bound_ : float
         F of the returned parameters per point, in nats.
     lower_bounds_ : list of float
@@ -143,7 +123,6 @@ class SoftKMeans(Clusterer, FuzzyBase):
         One row per iteration: phase, lower_bound, quantization_error (J), n_distances, n_moved, seconds.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Present if the columns of the data have names.
 
     See Also
     --------

@@ -28,7 +28,6 @@ class StudentTMixture(Mixture):
     Parameters
     ----------
     n_components : int, default=1
-        Number of components C, at most the number of points.
     covariance_type : {"full", "tied", "diag", "spherical", "tied_spherical"}, default="full"
         The form of Σ: a matrix for each component ("full"), one matrix for all ("tied"), variances by feature ("diag"),
         one variance for each component ("spherical"), or one variance for all ("tied_spherical").
@@ -41,7 +40,6 @@ class StudentTMixture(Mixture):
         Whether the estimated ν is the same for all components. This needs fewer parameters, and searches are as fast as
         those of Gaussians.
     weights : {"free", "equal"}, default="free"
-        As in `GaussianMixture`, like the following arguments unless described otherwise.
     n_active : int, "auto" or None, default="auto"
     assignment : str, default="soft"
     search : str or object of cprime.search, default="auto"
@@ -71,7 +69,6 @@ class StudentTMixture(Mixture):
     Attributes
     ----------
     weights_ : ndarray of shape (n_components,)
-        In the dtype of the data, like all arrays of parameters.
     means_ : ndarray of shape (n_components, n_features)
         Centers of symmetry of the components; these are means if ν > 1.
     covariances_, precisions_, precisions_cholesky_ : ndarray, or float for "tied_spherical"
@@ -80,7 +77,6 @@ class StudentTMixture(Mixture):
     dof_ : ndarray of shape (n_components,)
         The degrees of freedom ν of each component.
     labels_ : ndarray of shape (n_samples,), int32
-        The most probable component of each training point, or the one found by a partial search.
     neighbors_, certificate_, n_active_, counts_, converged_, final_assignment_, n_iter_, lower_bound_, lower_bounds_, \
 n_features_in_, feature_names_in_
         As in `GaussianMixture`.

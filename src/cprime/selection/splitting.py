@@ -34,7 +34,52 @@ _logger = logging.getLogger(__name__)
 
 
 class Splitter(NearestCenter, Clusterer):
-    """Base class of `XMeans` and `GMeans`, whose docstrings describe the shared parameters."""
+    """Base class of `XMeans` and `GMeans`.
+
+    Parameters
+    ----------
+    min_clusters : int
+        Number of clusters at the start, and the minimum at the end.
+    max_clusters : int
+        Maximum number of clusters.
+    n_active : int
+        C′ of the fits of all points: 1 is k-means; a greater value is k-means-C′ (a mixture with tied spherical
+        covariance and equal weights), for clusters that overlap.
+    n_init : int
+        Number of k-means++ initializations of the first fit, which has `min_clusters` centers.
+    max_rounds : int
+        Maximum number of rounds.
+    max_iter : int
+        Maximum number of iterations of each fit of all points.
+    tol : float
+        Tolerance at which such a fit has converged, as in `KMeans` or, if n_active > 1, as in `GaussianMixture`.
+    callbacks : callback or sequence of them
+        Called after every round: functions that take a row of `history_` as a dictionary and the estimator in its
+        current state, or objects with such a method `on_iteration`; see `cprime.callbacks.Callback`. A return value of
+        True ends the fit. Callbacks are not saved in model files.
+    random_state : int, RandomState, Generator or None
+        Source of the random numbers of the first initialization; with min_clusters=1 nothing is random.
+    verbose : int
+        1 shows a progress bar with the number of clusters and the criterion. If no bar can be drawn, for example
+        because the output is a file, the log gets one line for each round.
+
+    Attributes
+    ----------
+    n_clusters_ : int
+        Number of clusters that the fit has found.
+    n_rounds_ : int
+        Number of rounds of the fit.
+    variance_ : float
+        σ² of the isotropic model, in data unit².
+    lower_bound_ : float
+        F of this model per point, in nats, with equal weights.
+    n_active_ : int
+        C′ of the last fit, at most `n_clusters_`.
+    n_iter_ : int
+        Iterations of the last fit of all points.
+    converged_ : bool
+        Whether the search ended by itself within `max_rounds`.
+    """
 
     min_clusters: int
     max_clusters: int

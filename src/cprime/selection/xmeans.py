@@ -31,57 +31,33 @@ class XMeans(Splitter):
     Parameters
     ----------
     min_clusters : int, default=1
-        Number of clusters at the start, and the minimum at the end.
     max_clusters : int, default=256
-        Maximum number of clusters.
     n_active : int, default=1
-        C′ of the fits: 1 is k-means; a greater value is k-means-C′ (a mixture with tied spherical covariance and equal
-        weights), for clusters that overlap.
     n_init : int, default=1
-        Number of k-means++ initializations of the first fit, which has `min_clusters` centers.
     max_rounds : int, default=30
-        Maximum number of rounds.
     max_iter : int, default=300
-        Maximum number of iterations of each fit of all points.
     tol : float, default=1e-4
-        Tolerance at which such a fit has converged, as in `KMeans` or, if n_active > 1, as in `GaussianMixture`.
     callbacks : callback or sequence of them, default=None
-        Called after every round: functions that take a row of `history_` as a dictionary and the estimator in its
-        current state, or objects with such a method `on_iteration`; see `cprime.callbacks.Callback`. A return value of
-        True ends the fit. Callbacks are not saved in model files.
     n_threads : int or None, default=None
-        Number of threads; None uses every processor that the process may use.
     random_state : int, RandomState, Generator or None, default=None
-        Source of the random numbers of the first initialization; with min_clusters=1 nothing is random.
     verbose : int, default=0
-        1 shows a progress bar with the number of clusters and the criterion. If no bar can be drawn, for example
-        because the output is a file, the log gets one line for each round.
 
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (`n_clusters_`, n_features)
-        In the dtype of the data.
     n_clusters_ : int
     labels_ : ndarray of shape (n_samples,), int32
-        The nearest center of each training point.
     inertia_ : float
-        J, the weighted sum of squared distances to the nearest center, in data unit².
     variance_ : float
-        σ² of the model, in data unit².
     lower_bound_ : float
-        F of the model per point, in nats, with equal weights.
     n_active_ : int
-        C′ of the last fit, at most `n_clusters_`.
     n_rounds_ : int
     n_iter_ : int
-        Iterations of the last fit of all points.
     converged_ : bool
-        Whether the search ended by itself within `max_rounds`.
     history_ : structured ndarray of shape (`n_rounds_ + 1`,)
         n_clusters and criterion (BIC with F) at the start and after each round.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Only if the data have column names.
 
     References
     ----------

@@ -87,7 +87,7 @@ def test_patches_of_several_images_follow_each_other():
     assert [image.shape for image in data.images] == [(3, 3), (3, 4)]
 
 
-def test_patches_of_the_photographs():
+def test_patches_of_the_photographs_are_bytes_of_their_windows():
     pytest.importorskip("PIL")
     data = patches()
     assert data.data.shape == (531720, 64)

@@ -134,7 +134,7 @@ def test_files_are_short():
     assert too_long(files) == []
 
 
-def test_builds_for_every_processor_without_openmp():
+def test_the_build_suits_every_processor_and_has_no_openmp():
     files = [ROOT / "CMakeLists.txt", ROOT / "pyproject.toml", ROOT / "Makefile", *(ROOT / "cpp").iterdir()]
     assert not_portable(files) == []
 

@@ -37,7 +37,7 @@ def threads_of_a_process(**environment):
         ({"LOKY_MAX_CPU_COUNT": "1", "OMP_NUM_THREADS": ""}, 1),
     ],
 )
-def test_limits_of_the_environment(environment, expected, monkeypatch):
+def test_limits_of_the_environment_are_obeyed(environment, expected, monkeypatch):
     monkeypatch.setattr(_threads, "_pools", lambda: SimpleNamespace(lib_controllers=[]))
     monkeypatch.delenv("LOKY_MAX_CPU_COUNT", raising=False)
     for name, value in environment.items():
@@ -46,11 +46,11 @@ def test_limits_of_the_environment(environment, expected, monkeypatch):
 
 
 @pytest.mark.long
-def test_limits_of_the_environment_of_a_process():
+def test_limits_of_the_environment_of_a_process_are_obeyed():
     assert threads_of_a_process(OMP_NUM_THREADS="1") == 1
 
 
-def test_nothing_but_the_processors_limits(monkeypatch):
+def test_without_limits_all_processors_are_used(monkeypatch):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.setattr(_threads, "_pools", lambda: SimpleNamespace(lib_controllers=[]))
     monkeypatch.setattr(_threads, "_processors", lambda *_: 3)
@@ -123,7 +123,7 @@ def test_calls_within_pieces_use_one_thread(n_threads, monkeypatch):
         assert resolve_threads(None) == n_threads
 
 
-def test_a_limit_within_a_limit():
+def test_the_smaller_of_two_nested_limits_is_obeyed():
     with limited(3):
         assert resolve_threads(None) == 3
         with limited(None):

@@ -198,7 +198,7 @@ def test_reference_is_25_iterations_of_faiss_where_it_was_run():
     assert time_to_quality.reference([{"peer": "faiss", "model": "k-means", "left_out": "x"}]) is None
 
 
-def test_exponent_of_a_power_law():
+def test_the_exponent_of_a_power_law_is_found():
     law = [(value, [3 * value**0.7, 3 * value**0.7, 1e9]) for value in (10, 100, 1000)]
     slope, error = growth.exponent(law)
     assert slope == pytest.approx(0.7)

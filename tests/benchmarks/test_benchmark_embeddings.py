@@ -44,7 +44,7 @@ def test_bytes_use_their_range_and_keep_angles_or_distances():
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.int8])
-def test_worth_of_narrow_rows_piece_by_piece(dtype, rng, monkeypatch):
+def test_narrow_rows_are_judged_in_pieces_as_wide_ones_at_once(dtype, rng, monkeypatch):
     X = (20 * rng.standard_normal((300, 6)) + 5).astype(dtype)
     centers = 20 * rng.standard_normal((7, 6), dtype=np.float32)
     monkeypatch.setattr(quality, "_BLOCK", 500)

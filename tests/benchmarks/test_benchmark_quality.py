@@ -33,7 +33,7 @@ def test_log_likelihood_is_that_of_the_definition(points, rng, alike, offset):
 
 
 @pytest.mark.parametrize("full", [False, True])
-def test_log_likelihood_of_general_covariances(points, rng, full):
+def test_log_likelihood_of_general_covariances_is_scipys(points, rng, full):
     C, D = 5, points.shape[1]
     means, weights = points[:C].astype(np.float64), rng.dirichlet(np.ones(C))
     variances = rng.uniform(0.5, 4, (C, D))

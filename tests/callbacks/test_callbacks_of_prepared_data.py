@@ -27,7 +27,7 @@ class Predicting:
 
 @pytest.mark.filterwarnings("ignore:The fit did not converge")
 @pytest.mark.parametrize("make", [KMeans, GaussianMixture])
-def test_it_prepares_them_as_the_fit_did(make):
+def test_predictions_in_a_callback_prepare_rows_as_the_fit(make):
     source = open_data(X)
     prepared = PreparedSource(source, learned(source, fill=False, scale=True))
     seen = Predicting()

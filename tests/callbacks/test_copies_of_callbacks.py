@@ -144,7 +144,7 @@ def predict(estimator):
 
 
 @pytest.mark.long
-def test_processes_and_files_of_joblib(tmp_path):
+def test_processes_and_files_of_joblib_take_models_with_callbacks(tmp_path):
     """Lambdas are passed to fits in other processes; fitted models can be passed whatever their callbacks are."""
     fitted = KMeans(2, random_state=0, callbacks=[ToFile(), ignore]).fit(X)
     with ProcessPoolExecutor(max_workers=1) as process:

@@ -143,7 +143,7 @@ def first_rows(X, n_clusters, random_state):
     return X[:n_clusters]
 
 
-def test_a_function_as_start(tmp_path, caplog):
+def test_a_function_as_start_is_called_once_in_a_resumed_fit(tmp_path, caplog):
     X, make = clustered(), {"n_clusters": 6, "jumps": False, "init": first_rows, "tol": 0, "random_state": 0}
     expected = KMeans(**make).fit(X)
     assert died(KMeans(**make, checkpoint=tmp_path / "a"), 3, X)

@@ -110,7 +110,7 @@ def test_demo_without_an_extra_says_what_to_install(module, package_name, fails,
     assert line == f'the demo needs {package_name}, which is missing: pip install "cprime[plots,report]"'
 
 
-def test_demo_into_a_place_that_cannot_be_written(quick, fails, tmp_path):
+def test_demo_names_a_place_that_cannot_be_written(quick, fails, tmp_path):
     (tmp_path / "file").touch()
     assert str(tmp_path / "file") in fails("demo", "--small", "-o", tmp_path / "file")
     assert "No such file" in fails("demo", "--small", "-o", "/proc/demo")

@@ -24,27 +24,27 @@ def fit_fails(fails, tmp_path):
 
 @pytest.mark.parametrize("name", ["x.npy", "x.npz", "x.csv", "x.parquet", "x.feather"])
 class TestEveryFormat:
-    def test_missing_file(self, name, fit_fails, tmp_path):
+    def test_a_missing_file_is_named(self, name, fit_fails, tmp_path):
         assert fit_fails(tmp_path / name) == f"{tmp_path / name} does not exist"
 
-    def test_empty_folder(self, name, fit_fails, tmp_path):
+    def test_an_empty_folder_is_refused(self, name, fit_fails, tmp_path):
         (tmp_path / name).mkdir()
         assert f"{name} has no files: expected files that end in one of .npy, .parquet" in fit_fails(tmp_path / name)
 
     @pytest.mark.parametrize("content", [b"", b"\x00\x01garbage\xff\xfe" * 9])
-    def test_corrupt_file(self, name, content, fit_fails, tmp_path):
+    def test_a_corrupt_file_is_refused(self, name, content, fit_fails, tmp_path):
         (tmp_path / name).write_bytes(content)
         line = fit_fails(tmp_path / name)
         assert name in line
         assert "cannot be read" in line or "not numeric" in line
 
-    def test_truncated_file(self, name, fit_fails, write, X, tmp_path):
+    def test_a_truncated_file_is_refused(self, name, fit_fails, write, X, tmp_path):
         path = write(name, {"X": X} if name == "x.npz" else X)
         path.write_bytes(path.read_bytes()[:200] + b"," * (name == "x.csv"))
         line = fit_fails(path)
         assert name in line
 
-    def test_nan_and_infinity_with_their_rows(self, name, fit_fails, write, X):
+    def test_nan_and_infinity_are_named_with_their_rows(self, name, fit_fails, write, X):
         X = X.copy()
         X[[3, 17, 40], [0, 1, 1]] = np.nan, np.inf, -np.inf
         path = write(name, {"X": X} if name == "x.npz" else X)
@@ -58,16 +58,16 @@ class TestEveryFormat:
         assert "row 3, column " in line
         assert "1 of the 10 rows from row 0 on hold others" in line
 
-    def test_more_clusters_than_rows(self, name, fails, write, X, tmp_path):
+    def test_more_clusters_than_rows_are_refused(self, name, fails, write, X, tmp_path):
         path = write(name, {"X": X} if name == "x.npz" else X)
         line = fails("fit", path, "-k", 181, "-o", tmp_path / "m.safetensors")
         assert line == f"-k 181 is more than the 180 rows of {path}"
 
-    def test_no_rows(self, name, fit_fails, write, X):
+    def test_files_without_rows_are_refused(self, name, fit_fails, write, X):
         line = fit_fails(write(name, {"X": X[:0]} if name == "x.npz" else X[:0]))
         assert "at least one row" in line
 
-    def test_unknown_column(self, name, fit_fails, write, X):
+    def test_an_unknown_column_is_refused(self, name, fit_fails, write, X):
         path = write(name, {"X": X} if name == "x.npz" else X)
         assert "has no column 'z'; it has " in fit_fails(path, "--columns", "z")
         assert "has no column 'z'; it has " in fit_fails(path, "--drop", "z")
@@ -82,7 +82,7 @@ def test_what_terminals_obey_is_not_printed(fit_fails, tmp_path):
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
-def test_text_in_another_encoding(encoding, fit_fails, tmp_path):
+def test_text_in_another_encoding_is_refused(encoding, fit_fails, tmp_path):
     path = tmp_path / "x.csv"
     mark = "" if encoding == "utf-16" else "\ufeff"
     path.write_bytes((mark + "a,b\n" + "1,2\n3,4\n" * 20).encode(encoding))
@@ -91,7 +91,7 @@ def test_text_in_another_encoding(encoding, fit_fails, tmp_path):
 
 @pytest.mark.parametrize("name", ["x.csv", "x.parquet", "x.feather"])
 class TestEveryTable:
-    def test_column_that_is_not_numeric(self, name, fit_fails, write, X):
+    def test_a_column_that_is_not_numeric_is_named(self, name, fit_fails, write, X):
         text = ["1.5"] * 100 + ["Paris"] * 80
         path = write(name, {"a": X[:, 0], "city": text})
         line = fit_fails(path)
@@ -101,11 +101,11 @@ class TestEveryTable:
             assert line.startswith(f"{path}: column 'city' is not numeric, it has the type string; ")
         assert line.endswith("--numeric takes the columns that are, --drop leaves some out")
 
-    def test_missing_value(self, name, fit_fails, write):
+    def test_a_missing_value_is_named(self, name, fit_fails, write):
         line = fit_fails(write(name, {"a": [1.0, 2.0, None, 4.0], "b": [1, None, 3, 4]}))
         assert "row 1, column 'b': nan; values must be finite, and 2 of the 4 rows" in line
 
-    def test_bad_weights(self, name, fit_fails, write, X):
+    def test_bad_weights_are_refused(self, name, fit_fails, write, X):
         columns = dict(zip("ab", X.T, strict=True))
         source = write(name, {**columns, "w": np.where(np.arange(180) == 7, -1.0, 1.0)})
         assert f"{source}: row 7 is -1.0, weights must be finite and not negative" in fit_fails(
@@ -115,16 +115,16 @@ class TestEveryTable:
         source = write(name, {**columns, "w": ["x"] * 180})
         assert "column 'w' is not numeric" in fit_fails(source, "--sample-weight", "w")
 
-    def test_no_columns_left(self, name, fit_fails, write, X):
+    def test_at_least_one_column_must_be_left(self, name, fit_fails, write, X):
         assert "at least one column of data" in fit_fails(write(name, X), "--drop", "a,b")
 
-    def test_without_pyarrow(self, name, fit_fails, write, X, monkeypatch):
+    def test_tables_without_pyarrow_say_what_to_install(self, name, fit_fails, write, X, monkeypatch):
         path = write(name, X)
         monkeypatch.setitem(sys.modules, "pyarrow", None)
         assert fit_fails(path) == f'{path} needs pyarrow, which is missing: pip install "cprime[tables]"'
 
 
-def test_columns_without_any_value(fit_fails, write, tmp_path):
+def test_columns_without_any_value_are_refused(fit_fails, write, tmp_path):
     pa = pytest.importorskip("pyarrow")
     path = write("x.parquet", {"a": [1.0, 2.0], "b": pa.nulls(2)})
     assert "column 'b' is not numeric, it has the type null" in fit_fails(path)
@@ -135,7 +135,7 @@ def test_columns_without_any_value(fit_fails, write, tmp_path):
 @pytest.mark.parametrize("options", [(), ("--chunk-rows", 20)], ids=["one chunk", "chunks"])
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
 @pytest.mark.parametrize("missing", ["list", "number"])
-def test_what_is_missing_in_a_column_of_lists_is_named(missing, dtype, options, fit_fails, tmp_path):
+def test_missing_values_in_a_column_of_lists_are_named(missing, dtype, options, fit_fails, tmp_path):
     pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     rows = [[n, n % 7] for n in range(50)]
     kind = pa.list_(pa.type_for_alias(dtype))
@@ -151,14 +151,14 @@ def test_what_is_missing_in_a_column_of_lists_is_named(missing, dtype, options, 
     assert "--missing drop leaves such rows out" in line
 
 
-def test_csv_with_ragged_rows_or_a_column_twice(fit_fails, tmp_path):
+def test_csv_with_ragged_rows_or_a_column_twice_is_refused(fit_fails, tmp_path):
     (tmp_path / "x.csv").write_text("a,b\n1,2\n1,2,3\n")
     assert "Expected 2 columns, got 3" in fit_fails(tmp_path / "x.csv")
     (tmp_path / "x.csv").write_text("a,a\n1,2\n1,2\n")
     assert "more than one column 'a'" in fit_fails(tmp_path / "x.csv")
 
 
-def test_csv_text_beyond_the_first_block(fit_fails, tmp_path):
+def test_csv_text_beyond_the_first_block_is_named_by_its_row(fit_fails, tmp_path):
     (tmp_path / "x.csv").write_text("a,b\n" + "1, 2.5\n" * 300_000 + "1,n.a.\n" + "1,2\n")
     assert "row 300000, column 'b' is not numeric: 'n.a.'" in fit_fails(tmp_path / "x.csv")
 
@@ -185,11 +185,11 @@ def test_an_unknown_ending_is_refused_with_those_that_are_known(name, fit_fails,
         ),
     ],
 )
-def test_arrays_that_are_no_matrix_of_numbers(array, message, fit_fails, write):
+def test_arrays_that_are_no_matrix_of_numbers_are_refused(array, message, fit_fails, write):
     assert message in fit_fails(write("x.npy", array))
 
 
-def test_arrays_of_an_npz_file(fit_fails, write, X):
+def test_wrong_names_of_arrays_in_an_npz_file_are_refused(fit_fails, write, X):
     path = write("x.npz", {"train": X, "test": X, "w": -np.ones(180), "v": np.ones(3), "t": np.array(["a"] * 180)})
     assert "has 2 matrices: choose with --key from 'train', 'test'" in fit_fails(path)
     assert "has no array 'x'" in fit_fails(path, "--key", "x")
@@ -231,19 +231,19 @@ def test_outputs_that_cannot_be_written_are_known_before_the_data_are_read(fails
         assert message in fails("fit", absent, "-k", 3, "-o", output)
 
 
-def test_a_start_of_other_columns(fit_fails, write, X):
+def test_a_start_of_other_columns_is_refused(fit_fails, write, X):
     start = write("start.npy", np.zeros((3, 5)))
     assert "have 5 columns, the data have 2" in fit_fails(write("x.npy", X), "--init", start)
 
 
-def test_files_that_are_no_model(fails, write, X, tmp_path):
+def test_files_that_are_no_model_are_refused(fails, write, X, tmp_path):
     rest = (write("x.npy", X), "-o", tmp_path / "labels.npy")
     assert "does not exist" in fails("predict", tmp_path / "absent.safetensors", *rest)
     assert "is a folder" in fails("predict", tmp_path, *rest)
     assert "is not a cprime model" in fails("predict", write("y.npy", X), *rest)
 
 
-def test_info_of_what_is_neither_a_model_nor_data(fails, tmp_path):
+def test_info_refuses_what_is_neither_a_model_nor_data(fails, tmp_path):
     assert "does not exist" in fails("info", tmp_path / "absent.safetensors")
     assert "does not exist" in fails("info", tmp_path / "absent.npy")
     (tmp_path / "x.txt").write_text("1,2\n")
@@ -256,7 +256,7 @@ def test_a_damaged_model_file_is_refused(fails, model):
     assert "is damaged" in fails("info", model)
 
 
-def test_predict_with_other_dimensions_or_columns(fails, model, write, X, tmp_path):
+def test_predict_refuses_other_dimensions_or_columns(fails, model, write, X, tmp_path):
     output = ("-o", tmp_path / "labels.npy")
     line = fails("predict", model, write("x.npy", X[:, :1]), *output)
     assert f"has 1 columns of data, but the model {model} expects 2" in line
@@ -273,7 +273,7 @@ def test_predict_refuses_outputs_it_cannot_write(fails, model, write, X, tmp_pat
     assert "the folder of" in fails("predict", model, source, "-o", tmp_path / "nowhere" / "l.npy")
 
 
-def test_predict_to_a_table_without_pyarrow(fails, model, write, X, tmp_path, monkeypatch):
+def test_predict_to_a_table_needs_pyarrow(fails, model, write, X, tmp_path, monkeypatch):
     source = write("x.npy", X)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert "cprime[tables]" in fails("predict", model, source, "-o", tmp_path / "l.parquet")

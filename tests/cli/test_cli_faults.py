@@ -61,7 +61,7 @@ def content(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_a_disk_that_is_full_while_a_model_is_saved(fails, source, model, tmp_path):
+def test_a_full_disk_is_named_when_a_model_is_saved(fails, source, model, tmp_path):
     before = content(tmp_path)
     with small_files():
         assert fails("fit", source, "-k", 3, "-o", model, "-q") == f"{model}: File too large"
@@ -69,7 +69,7 @@ def test_a_disk_that_is_full_while_a_model_is_saved(fails, source, model, tmp_pa
 
 
 @pytest.mark.parametrize("name", ["l.npy", "l.csv", "l.parquet", "l.feather"])
-def test_a_disk_that_is_full_while_labels_are_written(name, fails, source, model, tmp_path):
+def test_a_full_disk_is_named_when_labels_are_written(name, fails, source, model, tmp_path):
     (tmp_path / name).write_bytes(b"old")
     before = content(tmp_path)
     with small_files():
@@ -77,7 +77,7 @@ def test_a_disk_that_is_full_while_labels_are_written(name, fails, source, model
     assert content(tmp_path) == before
 
 
-def test_a_disk_that_is_full_while_a_checkpoint_is_written(cprime, source, tmp_path):
+def test_a_full_disk_is_named_when_a_checkpoint_is_written(cprime, source, tmp_path):
     args = ("fit", source, "-k", 3, "--checkpoint", tmp_path / "c", "-o", tmp_path / "m.safetensors", "-q")
     with small_files():
         outcome = cprime(*args)

@@ -50,7 +50,7 @@ def test_quiet_prints_nothing(cprime, write, X, tmp_path):
 
 
 @pytest.mark.parametrize(("text", "n_active"), [("1", 1), ("3", 3), ("9", None), ("all", None), ("auto", "auto")])
-def test_mixtures_with_every_n_active(text, n_active, fit, write, X):
+def test_mixtures_with_every_n_active_equal_those_in_python(text, n_active, fit, write, X):
     papers = ("--covariance-type", "tied_spherical", "--weights", "equal")
     figures, found = fit(write("x.npy", X), "-m", "gmm", *papers, "--n-active", text, "--tol", 1e-2)
     expected = GaussianMixture(
@@ -72,7 +72,7 @@ def test_the_error_of_a_mixture_is_said_where_it_is_known(cprime, write, X, tmp_
 
 @pytest.mark.parametrize("assignment", ["soft", "hard", "sampled"])
 @pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])
-def test_mixtures_of_every_shape_and_assignment(covariance_type, assignment, fit, write, X):
+def test_mixtures_of_every_shape_and_assignment_equal_those_in_python(covariance_type, assignment, fit, write, X):
     options = ("--covariance-type", covariance_type, "--assignment", assignment, "--tol", 1.0)
     figures, found = fit(write("x.npy", X), "-m", "gmm", *options)
     given = {"covariance_type": covariance_type, "assignment": assignment}
@@ -89,7 +89,7 @@ def test_a_mixture_without_options_is_that_of_the_estimator(fit, write, X):
 
 
 @pytest.mark.parametrize(("text", "dof"), [("3", 3.0), ("estimate", "estimate")])
-def test_mixtures_of_t_distributions(text, dof, fit, write, X):
+def test_mixtures_of_t_distributions_equal_those_in_python(text, dof, fit, write, X):
     figures, found = fit(write("x.npy", X), "-m", "student-t", "--dof", text, "--tol", 1.0)
     expected = StudentTMixture(9, dof=dof, tol=1.0, random_state=0).fit(X)
     np.testing.assert_array_equal(found.dof_, expected.dof_)
@@ -164,7 +164,7 @@ def test_precision_holds_the_data_or_is_what_was_asked_for(suffix, stored, optio
     assert found.cluster_centers_.dtype == expected
 
 
-def test_csv_without_header_and_with_counted_header(cprime, write, X, tmp_path):
+def test_csv_headers_are_optional_and_their_absence_is_noted(cprime, write, X, tmp_path):
     expected = KMeans(9, random_state=0).fit(X).cluster_centers_
     path, source = tmp_path / "m.safetensors", tmp_path / "x.csv"
     np.savetxt(source, X, delimiter=",")

@@ -47,7 +47,7 @@ def read(folder):
 
 
 @pytest.mark.parametrize("chunk_rows", [180, 50])
-def test_rows_of_each_cluster_in_a_file_of_its_own(chunk_rows, cprime, model, write, X, tmp_path, monkeypatch):
+def test_rows_of_each_cluster_are_in_a_file_of_its_own(chunk_rows, cprime, model, write, X, tmp_path, monkeypatch):
     monkeypatch.setattr(partition, "_GROUP_BYTES", 200)
     folder, source = tmp_path / "clusters", write("x.npy", X)
     args = ("predict", model, source, "--partition-by-cluster", folder, "--chunk-rows", chunk_rows)
@@ -69,7 +69,7 @@ def test_dask_reads_it(cprime, model, write, X, tmp_path):
     assert len(dd.read_parquet(folder).compute()) == len(X)
 
 
-def test_ids_and_data_of_lists(cprime, of_documents, documents, X, tmp_path):
+def test_ids_and_data_of_lists_are_written(cprime, of_documents, documents, X, tmp_path):
     folder = tmp_path / "clusters"
     args = ("predict", of_documents, documents, "--id", "doc", "--partition-by-cluster", folder, "--with-data")
     assert cprime(*args, "-o", tmp_path / "labels.parquet", "--chunk-rows", 70).code == 0

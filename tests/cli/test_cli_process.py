@@ -57,6 +57,7 @@ def test_predicted_labels_are_those_of_the_fit(loaded, write, X, tmp_path):
     np.testing.assert_array_equal(np.load(labels), package.load(model).labels_)
 
 
+@pytest.mark.long
 def test_errors_are_one_line_on_stderr(loaded, tmp_path):
     result = loaded("fit", tmp_path / "absent.npy", "-k", 3, "-o", tmp_path / "m.safetensors")
     assert result.returncode == 1

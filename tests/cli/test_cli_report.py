@@ -34,7 +34,7 @@ def test_writes_the_page_and_prints_the_lights(cprime, fitted, tmp_path):
     assert "model.safetensors" in html
 
 
-def test_json_and_a_sample(cprime, fitted, tmp_path):
+def test_json_tells_the_size_of_the_sample(cprime, fitted, tmp_path):
     model, data, _ = fitted
     found = cprime("report", model, data, "-o", tmp_path / "page.html", "--max-rows", 100, "--json").json
     assert found["n_samples"] == 480

@@ -101,7 +101,7 @@ def test_info_describes_data_and_its_chunks(cprime, source):
         assert word in shown
 
 
-def test_weights_of_another_file_and_of_another_array(cprime, write, X, tmp_path):
+def test_weights_are_read_from_another_file_or_array(cprime, write, X, tmp_path):
     weights = 1.0 + np.arange(len(X)) % 3
     expected = KMeans(9, random_state=0).fit(X, sample_weight=weights)
     path = tmp_path / "m.safetensors"
@@ -116,7 +116,7 @@ def test_weights_of_another_file_and_of_another_array(cprime, write, X, tmp_path
         np.testing.assert_array_equal(package.load(path).cluster_centers_, expected.cluster_centers_)
 
 
-def test_columns_of_a_folder_of_tables(cprime, X, tmp_path):
+def test_columns_of_a_folder_of_tables_are_chosen(cprime, X, tmp_path):
     pa = pytest.importorskip("pyarrow")
     from pyarrow import parquet
 

@@ -109,7 +109,7 @@ def test_sums_at_the_ends_of_their_range_are_exact(library):
     np.testing.assert_array_equal(out, np.float32(-127 * 127 * (1 << 16)))
 
 
-def test_of_one_tile_of_columns(library):
+def test_products_with_one_tile_of_columns_are_exact(library):
     rng = np.random.default_rng(1)
     X, Y = rng.standard_normal((32, 70)), rng.standard_normal((16, 70))
     parts = [rounded(library, X[:ROWS]), rounded(library, X[ROWS:])]

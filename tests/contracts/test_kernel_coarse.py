@@ -31,7 +31,7 @@ def test_finds_the_nearest(draw, C, D):
 
 @shapes
 @pytest.mark.parametrize("scale", [1e-15, 1e-6, 1e6, 1e15])
-def test_any_scale_and_columns_of_very_different_scale(scale, C, D):
+def test_the_nearest_is_found_at_any_scale_of_columns(scale, C, D):
     X, centers = (clustered(n, D, np.float64, seed=n) * scale for n in (200, C))
     column = np.geomspace(1e-2, 1e2, D)
     for factor in (1, column):
@@ -72,7 +72,7 @@ def test_a_hint_never_changes_the_result_and_neither_do_threads(n_kept, C, D):
 
 
 @pytest.mark.parametrize("scale", SCALES[np.float32])
-def test_numbers_at_the_edge_of_their_type(scale):
+def test_the_nearest_is_found_at_the_edge_of_the_type(scale):
     C, D = 300, 64
     with np.errstate(under="ignore"):
         X, centers = ((clustered(n, D, np.float64, seed=n) * scale).astype(np.float32) for n in (150, C))

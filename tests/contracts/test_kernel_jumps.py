@@ -24,7 +24,7 @@ def error_of(X, centers, w=1.0):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("C", "n", "D"), [(2, 4, 2), (3, 50, 2), (17, 40, 3), (60, 30, 3), (12, 700, 2)])
-def test_from_the_worst_start_to_the_optimum(C, n, D, dtype, kernels):
+def test_jumps_lead_from_the_worst_start_to_the_optimum(C, n, D, dtype, kernels):
     X, means, least = groups(C, n, D)
     X = X.astype(dtype)
     start = X[np.square(X - X[0]).sum(axis=1).argsort()[:C]]  # all starting centers lie next to each other

@@ -71,7 +71,7 @@ def test_no_other_cut_is_better(kernels, kind, weighted):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-def test_as_good_as_the_reference(kind, weighted):
+def test_cuts_are_as_good_as_those_of_the_reference(kind, weighted):
     rng = np.random.default_rng(len(kind))
     for n in (1, 2, 3, 17, 60, 200):
         values = values_of(kind, n, rng)
@@ -84,7 +84,7 @@ def test_as_good_as_the_reference(kind, weighted):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_many_values_in_few_and_many_runs(kind):
+def test_cuts_of_many_values_are_optimal_between_neighbors(kind):
     """Cuts of 20,000 values are optimal by two necessary conditions; the NumPy reference would be too slow.
 
     The optimal costs are convex in C, and no two neighboring runs can be cut better between them.
@@ -133,14 +133,14 @@ def test_as_many_runs_as_values(kernels):
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e9, -1e12])
-def test_small_distances_far_from_zero(kernels, offset):
+def test_small_distances_far_from_zero_are_seen(kernels, offset):
     """Four groups are found whose distances are only some thousand units in the last place of their offset."""
     step = 2.0**-42 * max(abs(offset), 1)
     values = offset + step * np.concatenate([5000 * g + np.arange(40) for g in range(4)])
     assert np.array_equal(kernels.cut_line(values, np.ones(160), 4), [0, 40, 80, 120])
 
 
-def test_small_distances_beside_large_ones():
+def test_small_distances_beside_large_ones_are_seen():
     """Values 1e-4 apart are cut at their gap, even if nearly all of the weight is 1e9 away."""
     values = np.append(1e-4 * np.concatenate([np.arange(5.0), 20 + np.arange(5.0)]), 1e9)
     assert np.array_equal(native.cut_line(values, np.append(np.ones(10), 1000), 3), [0, 5, 10])

@@ -75,7 +75,7 @@ def test_ties_go_to_the_lower_id_and_an_offset_changes_nothing(dtype, n_kept, of
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_far_outliers_and_packed_clusters(dtype):
+def test_the_nearest_is_found_beside_far_outliers(dtype):
     X, centers = packed_beside_outliers(200, dtype)
     assert_among(X, centers, random_ids(80, 20, 80), random_ids(200, 2, 80), 4, random_ids(200, 1, 80))
 
@@ -104,7 +104,7 @@ def test_any_number_of_threads_gives_the_same_bits_for_many_components(dtype):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_accumulate_of_some_rows(dtype, weighted):
+def test_accumulate_sums_the_given_rows_only(dtype, weighted):
     """Rows may come in any order and repeatedly, with shares of any sign, as for reassigned points."""
     X = clustered(300, 7, dtype)
     rng = np.random.default_rng(0)
@@ -125,7 +125,7 @@ def test_accumulate_of_some_rows(dtype, weighted):
 
 @pytest.mark.parametrize(("n", "n_components"), [(6000, 300), (6000, 2000), (70, 300)])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_sums_of_several_components_a_row(dtype, n, n_components):
+def test_sums_of_several_components_a_row_equal_the_reference(dtype, n, n_components):
     """Sums equal the reference, both by blocks of rows (if all sums fit in a cache) and by components."""
     X, D = clustered(n, 90, dtype), 90
     rng = np.random.default_rng(1)
@@ -142,7 +142,7 @@ def test_sums_of_several_components_a_row(dtype, n, n_components):
 
 
 @pytest.mark.parametrize("n", [1, 1000, 70_001])
-def test_grouped_order(n):
+def test_grouped_order_is_stable_and_sorted_by_label(n):
     labels = np.random.default_rng(n).integers(3, 97, size=n).astype(np.int32)
     expected = reference.grouped_order(labels, 100)
     np.testing.assert_array_equal(expected, np.lexsort((np.arange(n), labels)))
@@ -150,7 +150,7 @@ def test_grouped_order(n):
 
 
 @pytest.mark.parametrize("n", [1, 1000, 70_001])
-def test_changed(n):
+def test_changed_marks_rows_that_differ(n):
     R = np.random.default_rng(n)
     after, before = (R.integers(2, size=(n, H)).astype(np.int32) for H in (5, 3))
     for n_columns in (1, 2, 3):
@@ -163,7 +163,7 @@ def test_changed(n):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_gather(dtype, kernels):
+def test_gather_copies_rows_in_the_given_order(dtype, kernels):
     X = clustered(9001, 3, dtype)
     order = np.random.default_rng(0).integers(9001, size=10_000)
     rows = kernels.gather(np.asfortranarray(X), order)
@@ -173,7 +173,7 @@ def test_gather(dtype, kernels):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_normalized(dtype, kernels):
+def test_normalized_rows_have_length_one(dtype, kernels):
     X = clustered(3001, 21, dtype)
     X[:5] *= np.array([0, 1e-30, 1e-43, 1e9, 1e15], dtype)[:, np.newaxis]
     X[5, 1:] = 0

@@ -78,7 +78,7 @@ def test_moments_hold_all_numbers_that_data_may_have(unit, scale, kernels):
     assert_moments(found, expected, X, means, kept, q, w)
 
 
-def test_moments_of_subnormal_numbers(kernels):
+def test_moments_of_subnormal_numbers_are_exact(kernels):
     """Moments of subnormal numbers are exact, though their scaling factor exceeds the range of single precision."""
     X, means = np.full((6, 2), 2.0**-140, np.float32), np.zeros((1, 2), np.float32)
     counts, first, second = kernels.moments(X, means, np.zeros((6, 1), np.int32), full=False)

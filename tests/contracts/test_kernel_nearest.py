@@ -62,7 +62,7 @@ def test_ties_go_to_the_lower_id_and_an_offset_changes_nothing(dtype, D, n_kept,
 
 @pytest.mark.parametrize("scale", [1e-15, 1e-6, 1e6, 1e15])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_any_scale(dtype, scale):
+def test_the_nearest_is_found_at_any_scale(dtype, scale):
     X, centers = clustered(97, 9, np.float64) * scale, clustered(35, 9, np.float64, seed=2) * scale
     X, centers = X.astype(dtype), centers.astype(dtype)
     assert_nearest(X, centers, *native.nearest(X, centers, 3))
@@ -70,7 +70,7 @@ def test_any_scale(dtype, scale):
 
 @pytest.mark.parametrize("scales", [(1e-4, 1e4), (1e4, 1e-4)], ids=["first wide", "last wide"])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_columns_of_very_different_scale(dtype, scales):
+def test_the_nearest_is_found_in_columns_of_different_scales(dtype, scales):
     column = np.geomspace(*scales, 12)
     X = (clustered(97, 12, np.float64) * column + column).astype(dtype)
     centers = (clustered(35, 12, np.float64, seed=2) * column + column).astype(dtype)
@@ -78,14 +78,14 @@ def test_columns_of_very_different_scale(dtype, scales):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_tightly_packed_clusters_beside_far_outliers(dtype):
+def test_the_nearest_is_found_beside_far_outliers(dtype):
     X, centers = packed_beside_outliers(400, dtype)
     for n_kept in (1, 4):
         assert_nearest(X, centers, *native.nearest(X, centers, n_kept))
 
 
 @pytest.mark.parametrize("offset", [1e3, 1e6, 1e7])
-def test_packed_clusters_far_from_the_origin_in_float32(offset):
+def test_the_nearest_is_found_far_from_the_origin_in_float32(offset):
     """The nearest center of the float32 data is found, though rounding leaves few distinct coordinates."""
     X, centers = packed_far_away(offset)
     for n_kept in (1, 5):
@@ -112,7 +112,7 @@ def test_one_point_per_cluster(dtype, D, kernels):
 
 @pytest.mark.parametrize("name", ["kddcup04_protein", "msd_sample"])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_real_data_with_columns_of_all_scales(name, dtype, data_folder):
+def test_the_nearest_is_found_in_real_data_of_all_scales(name, dtype, data_folder):
     with np.load(data_folder / f"{name}.npz") as file:
         X = file["X"].astype(dtype)
     centers = X[::301].copy()

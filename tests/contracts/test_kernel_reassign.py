@@ -125,14 +125,14 @@ def test_who_gets_nearer_does_not_count_as_an_exchange():
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_far_outliers_and_packed_clusters(dtype):
+def test_the_best_is_found_beside_far_outliers(dtype):
     X, centers = packed_beside_outliers(400, dtype)
     assert_reassigned(X, centers, random_lists(80, 33), random_labels(400, 80))
     assert_reassigned(X, centers, random_lists(80, 33), native.nearest(X, centers)[0][:, 0])
 
 
 @pytest.mark.parametrize("offset", [1e3, 1e6])
-def test_packed_clusters_far_from_the_origin_in_float32(offset):
+def test_the_best_is_found_far_from_the_origin_in_float32(offset):
     X, centers = packed_far_away(offset)
     assert_reassigned(X, centers, random_lists(90, 40), random_labels(300, 90))
 
@@ -147,7 +147,7 @@ def test_identical_points_stay(dtype, value, kernels):
     np.testing.assert_array_equal(distances, 0)
 
 
-def test_empty_components_and_lists(kernels):
+def test_empty_components_and_lists_are_allowed(kernels):
     X, centers = clustered(50, 3, np.float64), clustered(40, 3, np.float64, seed=2)
     labels = np.full(50, 7, dtype=np.int32)
     expected = np.square(X - centers[7]).sum(axis=1)

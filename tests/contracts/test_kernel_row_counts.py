@@ -96,7 +96,7 @@ def assert_alone_as_together(name, ask, X, to_rows):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("C", "D", "copies"), [(9, 1, 3), (40, 3, 8), (70, 33, 5), (300, 20, 2), (600, 64, 6)])
-def test_dense_rows(C, D, copies, dtype):
+def test_a_dense_row_alone_has_its_result_among_others(C, D, copies, dtype):
     centers, dense, every, within_rounding = questions(C, D, dtype, copies, seed=C)
     X = rows_near(centers, N, seed=D)
     for name, ask in (dense | every | within_rounding).items():
@@ -105,7 +105,7 @@ def test_dense_rows(C, D, copies, dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("C", "D", "copies"), [(9, 5, 3), (70, 33, 5), (300, 20, 2)])
-def test_sparse_rows(C, D, copies, dtype):
+def test_a_sparse_row_alone_has_its_result_among_others(C, D, copies, dtype):
     centers, _, every, _ = questions(C, D, dtype, copies, seed=C)
     X = rows_near(centers, N, seed=D)
     X[np.random.default_rng(1).random(X.shape) < 0.6] = 0

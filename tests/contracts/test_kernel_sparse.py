@@ -87,6 +87,7 @@ def test_more_near_centers_than_a_screen_holds(dtype):
     assert labels[1] < 45
 
 
+@pytest.mark.long
 def test_many_columns_are_taken_in_pieces():
     """Rows of a component may have more columns than fit in a panel."""
     rng = np.random.default_rng(0)
@@ -141,7 +142,7 @@ def test_bounds_outlive_an_iteration(dtype, n_others):
     assert n_evaluations < 400 * 12 or not n_others
 
 
-def test_rows_by_slice_number_and_mask():
+def test_rows_are_chosen_by_slice_number_and_mask():
     Y = rows_of(50, 20, np.float64)
     X = SparseRows.from_scipy(csr_matrix(Y))
     assert (X.shape, len(X), X.dtype, X.ndim) == ((50, 20), 50, np.float64, 2)

@@ -40,7 +40,7 @@ def test_posterior_equals_the_reference(n_kept, dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_posterior_of_extreme_rows(dtype, kernels):
+def test_posterior_of_extreme_rows_is_that_of_the_reference(dtype, kernels):
     log_joint = np.array(
         [[-1e30, -np.inf, -np.inf], [1e30, -1e30, 0], [700, 700, 700], [-1e5, -1e5 - 1, -2e5]], dtype=dtype
     )
@@ -53,7 +53,7 @@ def test_posterior_of_extreme_rows(dtype, kernels):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("scale", [-0.05, -1e22, 3e19])
-def test_posterior_of_values_whose_products_are_rounded(dtype, scale, kernels):
+def test_posterior_is_right_if_products_of_values_are_rounded(dtype, scale, kernels):
     """The maximum is subtracted as a rounded product, so scale · value must be rounded before the subtraction."""
     values = np.array([[1.1, 1.1, 1.1], [6e20 / 7, 6e20 / 7, 6e20 / 7]], dtype=dtype)
     q, log_sum, mean = kernels.posterior(values, scale)

@@ -57,7 +57,7 @@ def test_all_verbs_are_here():
 @pytest.mark.parametrize("size", SIZES.values(), ids=SIZES.keys())
 @pytest.mark.parametrize("dtype", TYPES.values(), ids=TYPES.keys())
 @pytest.mark.parametrize("name", sorted(CALLS.keys() - ARRAYS.keys()))
-def test_verbs(name, dtype, size):
+def test_every_kernel_of_narrow_rows_equals_that_of_wide_ones(name, dtype, size):
     n, D, C = size
     X, g = numbers(dtype, n, D), centers(n, D, C, np.float32)
     assert_same(CALLS[name](as_rows(X), g), CALLS[name](Dense(X.astype(np.float32)), g))
@@ -65,7 +65,7 @@ def test_verbs(name, dtype, size):
 
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS.keys())
 @pytest.mark.parametrize("divided", [False, True])
-def test_layouts_threads_and_the_wider_type(layout, divided):
+def test_layouts_and_threads_do_not_change_narrow_rows(layout, divided):
     n, D, C = SIZES["more"]
     X, g = numbers(np.float16, n, D), centers(n, D, C, np.float64)
     ours, theirs = layout(X).as_type(np.float64), Dense(X.astype(np.float64))

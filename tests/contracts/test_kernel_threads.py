@@ -41,7 +41,7 @@ def test_repeated_calls_give_the_same_bits():
 
 
 @pytest.mark.long
-def test_four_python_threads_at_once():
+def test_four_python_threads_at_once_find_what_one_finds():
     expected = {dtype: all_kernels(1, dtype) for dtype in DTYPES}
     jobs = [(THREADS[i % 3], DTYPES[i % 2]) for i in range(8)]
     with ThreadPoolExecutor(4) as pool:

@@ -66,7 +66,7 @@ def test_an_assignment_has_the_least_cost(kernels, n, C, kind, seed):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_as_good_as_the_reference_with_some_candidates(dtype):
+def test_costs_with_some_candidates_are_those_of_the_reference(dtype):
     """Both versions find the same least cost with 6 of 30 candidates, sorted or not, and bounds on both sides."""
     ids, costs = nearest_of(squared_distances(900, 30), 6, dtype)
     lower, upper = np.full(30, 9), np.full(30, 60)
@@ -83,7 +83,7 @@ def test_as_good_as_the_reference_with_some_candidates(dtype):
         assert total <= dual(costs, ids, prices, lower, upper) * (1 + 2e-4)
 
 
-def test_bounds_of_each_cluster_and_short_lists(kernels):
+def test_every_cluster_has_bounds_of_its_own_with_short_lists(kernels):
     ids, costs = nearest_of(squared_distances(60, 5), 3)
     ids[::4, 2] = -1
     costs[::4, 2] = np.inf
@@ -95,7 +95,7 @@ def test_bounds_of_each_cluster_and_short_lists(kernels):
     total_cost(costs, ids, labels)  # checks that every label is a candidate
 
 
-def test_assignments_that_do_not_exist(kernels):
+def test_infeasible_assignments_are_refused(kernels):
     ids, costs = nearest_of(squared_distances(60, 5), 1)
     with pytest.raises(Infeasible, match="candidates of the points allow no assignment"):
         kernels.assign_bounded(ids, costs, np.zeros(5, int), np.full(5, 12))
@@ -108,7 +108,7 @@ def test_assignments_that_do_not_exist(kernels):
         kernels.assign_bounded(ids, costs, np.zeros(5, int), np.full(5, 11))
 
 
-def test_equal_costs_and_far_points(kernels):
+def test_bounds_hold_for_equal_costs_and_far_points(kernels):
     """The auction ends if many costs are equal, and if one point is far away."""
     lower, upper = np.full(4, 10), np.full(4, 10)
     ids = np.tile(np.arange(4, dtype=np.int32), (40, 1))
@@ -120,7 +120,7 @@ def test_equal_costs_and_far_points(kernels):
         assert total_cost(costs, ids, labels) == pytest.approx(least_cost(costs, lower, upper), rel=1e-4, abs=1e-9)
 
 
-def test_an_empty_problem(kernels):
+def test_an_empty_problem_has_an_empty_result(kernels):
     labels, prices = kernels.assign_bounded(
         np.empty((0, 3), np.int32), np.empty((0, 3)), np.zeros(2, int), np.ones(2, int)
     )

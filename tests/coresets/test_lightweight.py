@@ -101,6 +101,7 @@ def test_a_fit_on_a_coreset_is_nearly_one_on_all():
     assert few.score(X) > 1.02 * KMeans(4, random_state=0, n_init=3).fit(X).score(X)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_read_only_memory_map_is_not_copied(tmp_path, dtype):
     X = points(200_000, 64, dtype)
@@ -140,7 +141,7 @@ def test_equal_points_are_drawn_by_weight():
     assert 650 < core.indices.sum() < 850
 
 
-def test_the_seed_decides():
+def test_the_seed_determines_the_coreset():
     X = points()
     first, again, other = (lightweight(X, 30, random_state=seed).indices for seed in (0, 0, 1))
     assert np.array_equal(first, again)

@@ -61,7 +61,7 @@ def test_small_clusters_are_fitted_better_than_from_a_lightweight_coreset():
     assert better < 0.95 * plain
 
 
-def test_points_of_weight_zero_and_equal_points():
+def test_points_of_weight_zero_are_not_drawn_and_equal_ones_are():
     X, w = points(200), np.ones(200)
     w[::2] = 0
     assert (sensitivity(X, 500, 5, sample_weight=w, random_state=0).indices % 2 == 1).all()

@@ -178,7 +178,7 @@ def test_sparse_rows_are_those_of_an_array(name, dtype, X, handed_over):
     assert handed_over == []
 
 
-def test_batches_dense_and_sparse_in_turn(X):
+def test_dense_and_sparse_batches_may_follow_each_other(X):
     km, dense = made("MiniBatchKMeans"), made("MiniBatchKMeans")
     for i in range(8):
         km.partial_fit(csr_array(X) if i % 2 else X)

@@ -21,7 +21,7 @@ weighted = pytest.mark.parametrize("weighted", [False, True])
 
 @pytest.mark.parametrize("step", [1, 2**20, 7 * C + 1])
 @weighted
-def test_drawn_from_all_components(weighted, step, monkeypatch):
+def test_components_are_drawn_by_their_posterior(weighted, step, monkeypatch):
     """Draws are the same for every number of rows whose posteriors are computed at once."""
     monkeypatch.setattr(module, "_BLOCK", step)
     b = block(weighted, first=7)
@@ -74,7 +74,7 @@ def assign(b, after, before=None, follow=False):
 
 
 @weighted
-def test_winners_of_a_k_means(weighted):
+def test_k_means_assigns_the_nearest_center(weighted):
     b = block(weighted)
     found, w = kept(b.X, model().centers, 1), plain(b)
     totals = assign(b, found)

@@ -111,7 +111,7 @@ def test_a_point_that_is_none_of_several_ends_no_search():
     assert new.centers[:, 0].tolist() == [5, 0, 600, 98, 100]
 
 
-def test_the_farthest_of_many():
+def test_the_farthest_of_many_points_are_found():
     costs = np.random.default_rng(0).permutation(200).astype(float)[:, np.newaxis]
     block, kept = Block(as_rows(np.zeros((200, 1)))), ActiveSet(np.zeros((200, 1), np.int32), costs)
     assert rows_of(FindFarthest(3, 0.0, NONE)(block, kept)[1])[2] == [199, 198, 197]

@@ -134,7 +134,7 @@ def test_points_on_their_centers_have_no_relative_change():
         assert (step.end == End.CONVERGED) == converged
 
 
-def test_what_a_pass_of_k_means_is():
+def test_passes_of_k_means_follow_movers_only_if_few():
     few, many = Progress(sums=np.zeros((C, D)), few=True), Progress(sums=np.zeros((C, D)))
     for progress, incremental, follow in ((few, True, True), (few, False, False), (many, True, False)):
         stage = Lloyd(Settings(10, 0.0, 0.25, incremental=incremental), progress)
@@ -302,7 +302,7 @@ def test_a_cluster_that_begins_anew_keeps_the_run_going():
     assert step.stage.progress.sums[5].tolist() == points()[farthest].tolist()
 
 
-def test_the_free_energy_of_a_partition():
+def test_the_free_energy_of_a_partition_is_the_formula():
     J, W = 90.0, 30.0
     variance = J / W / D
     expected = -np.log(C) - D / 2 * np.log(2 * np.pi * variance) - J / (2 * variance * W)
@@ -366,7 +366,7 @@ def test_a_mixture_ends_on_f_or_where_nothing_moves_but_draws_go_on(assignment, 
         assert em(n_steps=8).judge(model(), totals, data).end is None
 
 
-def test_what_a_pass_of_a_mixture_is():
+def test_passes_of_a_mixture_have_their_assignment():
     kinds = {n: proposed(em(n)) for n in (1, 2, C)}
     assert isinstance(kinds[C], ExactEStep)
     assert [kinds[n].n_kept for n in (1, 2)] == [1, 2]

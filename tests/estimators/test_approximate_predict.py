@@ -46,7 +46,7 @@ def near(km, X):
 
 
 @pytest.mark.parametrize("search", ["graph", "exact", "full"])
-def test_it_is_built_once(search, built):
+def test_the_structure_is_built_once(search, built):
     km = fitted(search)
     first = []
 
@@ -107,7 +107,7 @@ def test_copies_and_files_do_not_carry_it(tmp_path):
     np.testing.assert_array_equal(km.predict(OTHER, approximate=True), expected)
 
 
-def test_copies_build_their_own_once(built):
+def test_copies_build_a_structure_of_their_own_once(built):
     km = fitted()
     km.predict(X, approximate=True)
     other = pickle.loads(pickle.dumps(km))
@@ -176,7 +176,7 @@ def test_a_mixture_builds_once_and_again_for_other_parameters(built):
     assert count(built, lambda: pickle.loads(pickle.dumps(gm)).predict(X, approximate=True)) == 1
 
 
-def test_cells_that_hold_fewer_than_are_kept():
+def test_rows_whose_cells_hold_few_get_all_probabilities():
     rows = np.repeat(np.arange(5.0), 4)[:, np.newaxis] * [1.0, 2.0]
     gm = GaussianMixture(5, n_active=4, covariance_type="tied_spherical", random_state=0).fit(rows)
     gm.means_[1:4] = gm.means_[0]  # coincident components are listed once in the cells
@@ -210,7 +210,7 @@ def test_a_certificate_of_a_mixture_is_of_what_a_row_keeps():
 
 
 @pytest.mark.parametrize(("n_points", "error"), [(0, ValueError), (2.5, TypeError), (-3, ValueError)])
-def test_a_sample_has_rows(n_points, error):
+def test_an_empty_sample_is_refused(n_points, error):
     with pytest.raises(error, match="n_points"):
         fitted().certify(X, n_points)
 

@@ -56,7 +56,7 @@ def test_bounds_are_hard(search, metric, n, C, bounds):
     assert not hasattr(free.fit(X), "n_displaced_")
 
 
-def test_chunks_weights_and_sparse_rows(tmp_path):
+def test_bounds_hold_for_chunks_weights_and_sparse_rows(tmp_path):
     X, w = groups(900).astype(np.float32), np.random.default_rng(1).integers(0, 3, 900)
     np.save(tmp_path / "X.npy", X)
     given = {"size_max": "1.1x", "random_state": 0, "init": X[:9], "tol": 0}
@@ -75,7 +75,7 @@ def test_chunks_weights_and_sparse_rows(tmp_path):
 
 
 @pytest.mark.parametrize("n", [900, pytest.param(15_000, marks=pytest.mark.long)])
-def test_chunks_without_given_centers(n):
+def test_bounds_hold_for_chunks_without_given_centers(n):
     """Data in chunks have no other starts than the fit without bounds, for small and for larger problems."""
     X = groups(n).astype(np.float32)
     whole, chunked = (

@@ -69,7 +69,7 @@ def test_fits_at_once_find_what_each_finds_alone(name):
 
 
 @pytest.mark.parametrize("name", FITS)
-def test_predictions_of_one_estimator_at_once(name):
+def test_predictions_at_once_equal_those_of_one_thread(name):
     X = clustered(900, 9, np.float32, n_clusters=C)
     fitted = FITS[name](n_threads=2, random_state=0, max_iter=2).fit(X)
 

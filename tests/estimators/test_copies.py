@@ -20,7 +20,7 @@ def fit_and_tell(estimator, X):
 
 
 @every_estimator
-def test_fits_in_threads_of_joblib(make):
+def test_fits_in_threads_of_joblib_equal_those_alone(make):
     X = clustered(150, 3)
     estimators = [make(5, random_state=seed) for seed in range(4)]
     found = Parallel(n_jobs=2, prefer="threads")(delayed(fit_and_tell)(clone(e), X) for e in estimators)
@@ -28,7 +28,7 @@ def test_fits_in_threads_of_joblib(make):
 
 
 @pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.long)])
-def test_fits_in_processes_after_a_fit_here(method):
+def test_fits_in_processes_equal_an_earlier_fit_here(method):
     """A forked process lacks the threads of its parent's pool, so a fit there must not wait for them."""
     import multiprocessing
 
@@ -41,7 +41,7 @@ def test_fits_in_processes_after_a_fit_here(method):
     assert there == here
 
 
-def test_in_a_pipeline_and_a_search():
+def test_estimators_work_in_a_pipeline_and_a_search():
     X = clustered(150, 3) * [1.0, 100.0, 0.01]
     pipeline = make_pipeline(StandardScaler(), KMeans(4, random_state=0))
     labels = pipeline.fit_predict(X)

@@ -54,7 +54,7 @@ def test_lengths_of_rows_do_not_matter():
     assert np.array_equal(a.labels_, b.labels_)
 
 
-def test_batches_and_files(tmp_path):
+def test_batches_find_directions_and_files_keep_them(tmp_path):
     X = directions()
     km = KMeans(20, metric="cosine", random_state=0)
     for batch in np.array_split(X, 10):
@@ -101,6 +101,7 @@ def test_what_has_no_direction_is_refused():
         KMeans(2, metric="manhattan").fit(directions(100))
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::cprime.SearchQualityWarning")
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])

@@ -53,7 +53,7 @@ def test_identical_points_get_centers_that_equal_them(make, dtype, value, C):
 @every_estimator
 @every_dtype
 @pytest.mark.parametrize("init", ["k-means++", "random"])
-def test_a_component_for_every_point(make, dtype, init):
+def test_every_point_may_have_a_component(make, dtype, init):
     X = clustered(12, 3, dtype)
     estimator = make(12, random_state=0)
     estimator.set_params(**{"init" if isinstance(estimator, KMeans) else "init_params": init}).fit(X)
@@ -70,7 +70,7 @@ def test_a_component_for_every_point(make, dtype, init):
 
 @every_dtype
 @pytest.mark.parametrize("n_active", [1, 2, 5, 12])
-def test_a_component_for_every_point_without_a_least_variance(dtype, n_active):
+def test_every_point_may_have_a_component_of_no_least_variance(dtype, n_active):
     """The precision of the data type alone keeps the likelihood finite if there is no variance floor."""
     X = clustered(12, 3, dtype)
     gm = mixture(12, n_active=n_active, reg_covar=0, random_state=0).fit(X)
@@ -91,7 +91,7 @@ def test_a_single_point_is_its_center(make, dtype, D):
 
 @every_estimator
 @every_dtype
-def test_thousands_of_dimensions(make, dtype):
+def test_clusters_are_found_in_thousands_of_dimensions(make, dtype):
     X = clustered(60, 2000, dtype, n_clusters=3)
     truth = KMeans(3, random_state=0, n_init=3).fit(X.astype(np.float64))
     estimator = make(3, random_state=0, n_init=3).fit(X)
@@ -103,7 +103,7 @@ def test_thousands_of_dimensions(make, dtype):
 @every_estimator
 @every_dtype
 @pytest.mark.parametrize("far", [1e4, 1e8, 1e12])
-def test_far_outliers(make, dtype, far):
+def test_far_outliers_get_clusters_of_their_own(make, dtype, far):
     X = clustered(100, 2, dtype)
     X[0] = far
     X[1] = [-far, far]
@@ -157,7 +157,7 @@ def test_offset_changes_nothing_in_double_precision(make):
 
 
 @every_estimator
-def test_offset_of_a_million_in_single_precision(make):
+def test_an_offset_of_a_million_changes_little_in_float32(make):
     """Clusters of unit variance, 20 apart, are found though float32 coordinates there are multiples of 1/16."""
     rng = np.random.default_rng(0)
     truth = rng.integers(4, size=400)
@@ -174,7 +174,7 @@ def test_offset_of_a_million_in_single_precision(make):
 @NOT_CONVERGED
 @every_dtype
 @pytest.mark.parametrize("n_active", [1, 2, None])
-def test_wild_starts_of_a_mixture(dtype, n_active):
+def test_mixtures_from_wild_starts_stay_finite(dtype, n_active):
     """Fits stay finite for initial means that coincide, and for variances that are far too small or too large."""
     X = clustered(100, 2, dtype)
     for start in (np.zeros((4, 2)), np.full((4, 2), 1e5), X[:4]):

@@ -58,7 +58,7 @@ def test_results_are_the_bits_of_a_loop(weights, C, dtype, none_solved_alone):
 
 @pytest.mark.parametrize("seed", [0, 123, 2**31])
 @pytest.mark.parametrize("params", [{"max_iter": 1}, {"max_iter": 4, "tol": 0}, {"tol": 0.1}])
-def test_other_seeds_and_ends_of_iterations(seed, params, none_solved_alone):
+def test_other_seeds_and_tolerances_equal_a_loop(seed, params, none_solved_alone):
     X = data()
     assert_same_bits(cprime.fit_many(X, 9, random_state=seed, **params), loop(X, 9, random_state=seed, **params))
 
@@ -68,20 +68,20 @@ def test_other_seeds_and_ends_of_iterations(seed, params, none_solved_alone):
     [KMeansPlusPlus(greedy=False), KMeansPlusPlus(n_local_trials=9), data()[:, 3:8], data()[2, :5].tolist()],
     ids=["not greedy", "more trials", "centers of each", "centers of all"],
 )
-def test_initializations_on_the_fast_path(init, none_solved_alone):
+def test_initializations_on_the_fast_path_equal_a_loop(init, none_solved_alone):
     X = data()
     assert_same_bits(cprime.fit_many(X, 5, init=init, random_state=0), loop(X, 5, init))
 
 
 @pytest.mark.parametrize("init", ["random", "k-means||", "auto", lambda X, n, random_state: X[:n], KMeans(5)])
-def test_other_initializations(init):
+def test_other_initializations_equal_a_loop(init):
     X = data()
     init = init.fit(X[0]) if isinstance(init, KMeans) else init
     assert_same_bits(cprime.fit_many(X, 5, init=init, random_state=0), loop(X, 5, init))
 
 
 @pytest.mark.parametrize("C", [5, 9, 20])
-def test_repeated_points_and_empty_clusters(C):
+def test_repeated_points_and_empty_clusters_equal_a_loop(C):
     X = np.random.default_rng(0).integers(0, 3, (20, 40, 2)).astype(float)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -91,14 +91,14 @@ def test_repeated_points_and_empty_clusters(C):
             cprime.fit_many(X[:1], C, random_state=0, n_threads=1)
 
 
-def test_as_many_clusters_as_rows():
+def test_as_many_clusters_as_rows_are_allowed():
     X = data(3, 12, 2)
     many = cprime.fit_many(X, 12, random_state=0)
     assert_same_bits(many, loop(X, 12))
     np.testing.assert_allclose(many.inertia, 0, atol=1e-9)
 
 
-def test_problems_that_are_not_small_and_lists_of_several_sizes(monkeypatch):
+def test_large_problems_and_several_sizes_equal_a_loop(monkeypatch):
     monkeypatch.setattr("cprime.estimators.many._ROWS", 300)
     solved, called = _Fits._solved, []
     monkeypatch.setattr(_Fits, "_solved", lambda self, b: called.append(b) or solved(self, b))
@@ -110,7 +110,7 @@ def test_problems_that_are_not_small_and_lists_of_several_sizes(monkeypatch):
     assert_same_bits(many, loop(X, 4, random_state=3))
 
 
-def test_a_problem_that_is_searched_partially():
+def test_a_problem_searched_partially_equals_a_loop():
     X = data(2, 8192, 5).astype(np.float32)
     many, fits = cprime.fit_many(X, 128, random_state=0, max_iter=2), loop(X, 128, max_iter=2)
     assert_same_bits(many, fits)

@@ -144,6 +144,7 @@ def test_kernels_never_see_a_memory_map_that_may_be_cut_short(make, dtype, tmp_p
         assert not isinstance(matrix, mmap.mmap)
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:The fit did not converge")
 def test_fit_to_a_memory_map_takes_much_less_memory_than_the_data(make, tmp_path, monkeypatch):
     monkeypatch.setattr(base, "CHUNK_BYTES", 2**20)

@@ -38,14 +38,14 @@ def test_score_is_minus_the_error(fitted):
     assert km.score(other) == pytest.approx(-squared(other, km).min(axis=1).sum(), rel=1e-6)
 
 
-def test_predict_of_other_points(fitted):
+def test_predict_returns_the_nearest_center_of_other_points(fitted):
     X, km = fitted
     other = X[:50] + X.dtype.type(0.7)
     assert np.array_equal(km.predict(other), squared(other, km).argmin(axis=1))
     assert np.array_equal(km.predict(km.cluster_centers_), np.arange(5))
 
 
-def test_bounds_are_named_and_of_other_data_too(fitted):
+def test_bounds_may_be_of_other_data(fitted):
     X, km = fitted
     bounds = km.bounds(X)
     assert isinstance(bounds, Bounds)
@@ -58,7 +58,7 @@ def test_bounds_are_named_and_of_other_data_too(fitted):
     assert km.bounds(other).log_likelihood == pytest.approx(likelihood, rel=1e-5)
 
 
-def test_names_of_what_transform_gives(fitted):
+def test_columns_of_transform_have_names(fitted):
     X, km = fitted
     assert km.get_feature_names_out().tolist() == [f"kmeans{c}" for c in range(5)]
     frame = KMeans(5, random_state=0).set_output(transform="pandas").fit(X).transform(X)

@@ -92,7 +92,7 @@ def test_a_large_offset_changes_nothing():
     assert moved.inertia_ == pytest.approx(plain.inertia_, rel=1e-7)
 
 
-def test_a_cluster_for_every_point():
+def test_every_point_may_have_a_cluster():
     X = np.random.default_rng(0).standard_normal((12, 1))
     km = KMeans1D(12).fit(X)
     assert km.inertia_ == 0
@@ -101,7 +101,7 @@ def test_a_cluster_for_every_point():
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_more_clusters_than_distinct_values(dtype):
+def test_more_clusters_than_distinct_values_are_warned_of(dtype):
     X = np.array([[3.0], [1.0], [3.0], [2.0], [1.0]], dtype=dtype)
     with pytest.warns(
         ConvergenceWarning, match=r"Number of distinct clusters \(3\) found smaller than n_clusters \(5\)"

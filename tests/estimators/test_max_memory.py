@@ -56,13 +56,13 @@ def test_amounts_of_memory_are_read_from_texts(value, n):
 
 
 @pytest.mark.parametrize("value", ["8XB", "GB", "", "-1GB", "1,5GB", 0, -5, float("nan"), float("inf"), "0"])
-def test_amounts_that_are_none(value):
+def test_invalid_amounts_of_memory_are_refused(value):
     with pytest.raises(ValueError, match="max_memory must be"):
         KMeans(2, max_memory=value).fit(np.zeros((4, 2)))
 
 
 @pytest.mark.parametrize("value", [True, [1], b"8GB"])
-def test_amounts_of_a_wrong_type(value):
+def test_amounts_of_a_wrong_type_are_refused(value):
     with pytest.raises(TypeError, match="max_memory must be"):
         KMeans(2, max_memory=value).fit(np.zeros((4, 2)))
 
@@ -155,7 +155,7 @@ def test_remedies_that_suffice_come_first(path):
     assert figures[0] <= 11 * MB
 
 
-def test_data_of_any_kind(path):
+def test_data_of_any_kind_may_be_limited(path):
     X = np.load(path)
     for data in (X.tolist()[:500], X.astype(np.int32), np.load(path, mmap_mode="r"), open_data(path, chunk_rows=7000)):
         KMeans(3, max_iter=1, init="random", random_state=0, max_memory="100MB").fit(data)

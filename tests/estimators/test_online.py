@@ -154,7 +154,7 @@ def test_stepwise_em_ends_near_em(covariance_type):
 
 
 @pytest.mark.parametrize("n_active", [1, 2, None])
-def test_truncated_and_hard_batches(n_active):
+def test_truncated_and_hard_batches_give_finite_models(n_active):
     X = clustered(900)
     for assignment in ("soft", "hard", "sampled"):
         gm = GaussianMixture(5, n_active=n_active, assignment=assignment, random_state=0)

@@ -37,13 +37,14 @@ def test_batches_end_near_a_fit_of_all_rows(C, D, N, rows):
 
 
 @pytest.mark.parametrize("given", [{"metric": "cosine"}, {"jumps": True, "init": "random"}])
-def test_other_metrics_and_starts(given):
+def test_jumps_work_with_other_metrics_and_starts(given):
     X = groups(40, 8000).astype(np.float32)
     km, fit = online(X, 40, 500, **given), KMeans(40, random_state=0, metric=given.get("metric", "euclidean")).fit(X)
     assert -km.score(X) < 1.05 * fit.inertia_
     assert km.cluster_centers_.dtype == np.float32
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rows", [250, 2500])
 def test_new_groups_get_centers(rows):
     old, new = groups(50, 10_000, seed=1), groups(50, 40_000, seed=2)

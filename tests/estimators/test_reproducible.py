@@ -27,7 +27,7 @@ def test_threads_of_blas_change_no_bit(make):
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
 @pytest.mark.parametrize("init", ["k-means++", "random", "afk-mc2"])
-def test_seed_decides(make, init):
+def test_the_seed_determines_the_fit(make, init):
     X = clustered(300, 3, n_clusters=20)
     name = "init" if isinstance(make(8), KMeans) else "init_params"
 

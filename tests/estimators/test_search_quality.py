@@ -91,7 +91,7 @@ def test_a_good_search_is_not_warned_of():
     assert quality.advice(good) is None
 
 
-def test_the_certificate_in_words():
+def test_the_certificate_is_described_in_words():
     def said(**certificate):
         estimator = KMeans(5)
         estimator.certificate_ = {"agreement": 0.974, "agreement_interval": [0.96, 0.98], **certificate}

@@ -39,7 +39,7 @@ def test_a_fit_is_that_of_the_rows_as_an_array(kind, metric):
     assert isinstance(found.cluster_centers_, np.ndarray)
 
 
-def test_many_clusters_and_jumps():
+def test_many_clusters_and_jumps_equal_the_dense_fit():
     """Defaults for many clusters work: two-level seeding, graph search, exchange, jumps, audits, a certificate."""
     X = documents(4000, 120, 60, dtype=np.float32)
     options = {"n_clusters": 300, "search": "graph", "init": "two-level", "random_state": 0}
@@ -79,7 +79,7 @@ def test_sparse_batches_fit_as_dense_ones(metric, jumps):
     np.testing.assert_array_equal(found.predict(X), expected.predict(csr_array(X)))
 
 
-def test_other_formats_types_and_layouts():
+def test_other_formats_types_and_layouts_equal_the_dense_fit():
     X = documents(200)
     expected = KMeans(5, search="full", random_state=0).fit(X)
     unsorted = csr_array(X)[:, ::-1].tocsr()[:, ::-1].tocsr()
@@ -109,7 +109,7 @@ def test_a_start_by_a_function_is_given_the_rows():
     assert (seen[0] != X).nnz == 0
 
 
-def test_empty_clusters_and_rows_of_zeros():
+def test_empty_clusters_and_rows_of_zeros_are_fitted_as_dense():
     X = np.zeros((40, 6))
     X[:9, 2], X[9:20, 4] = 1.0, 2.0
     far = np.vstack([np.eye(6)[:2], 50 * np.ones((1, 6))])

@@ -125,7 +125,7 @@ def test_lengths_are_measured_once(monkeypatch):
 
 
 @pytest.mark.parametrize("dtype", TYPES.values(), ids=TYPES.keys())
-def test_types_and_a_model_of_float64(dtype, widened):
+def test_a_model_of_float64_takes_narrow_types(dtype, widened):
     X = numbers(dtype)
     kmeans = KMeans(2, random_state=0)
     assert_same(kmeans.fit(X), KMeans(2, random_state=0).fit(X.astype(np.float32)))

@@ -37,7 +37,7 @@ def test_chunks_give_the_same_bits_wherever_they_are(name, weighted, client, tmp
 
 @pytest.mark.parametrize("name", ["k-means, bounded", "mixture, full covariances"])
 @pytest.mark.long
-def test_single_precision_and_many_chunks(name, client):
+def test_many_chunks_in_single_precision_are_the_fit_in_memory(name, client):
     X = clustered(1000, dtype=np.float32)
     expected, found = clone(FITS[name]).fit(in_memory(X, 25)), clone(FITS[name]).fit(on_dask(X, 25))
     assert_same(found, expected)
@@ -121,7 +121,7 @@ def _no_space(held, path):
 
 @pytest.mark.parametrize("regroup", [None, True])
 @pytest.mark.long
-def test_exchange_steps_and_regrouped_chunks(regroup, client):
+def test_exchange_and_regrouping_are_the_fit_in_memory(regroup, client):
     from cprime.search import Graph
 
     X = clustered(900, 8, n_clusters=30)
@@ -138,7 +138,7 @@ def test_empty_clusters_are_relocated(client):
 
 
 @pytest.mark.long
-def test_several_starts(client):
+def test_several_starts_are_the_fit_in_memory(client):
     X = clustered()
     for estimator in (k_means(n_init=3, init="random"), mixture(n_init=2)):
         assert_same(clone(estimator).fit(on_dask(X)), clone(estimator).fit(in_memory(X)))
@@ -165,7 +165,7 @@ def test_chunks_of_any_sizes_are_the_same_with_and_without_a_cluster(chunks, wei
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weights"])
 @pytest.mark.long
-def test_chunks_of_unknown_sizes(weighted, client):
+def test_chunks_of_unknown_sizes_are_measured(weighted, client):
     X, weights = clustered(), random_weights(500)
     mask = X[:, 0] > 0
     given = on_dask(X)
@@ -177,7 +177,7 @@ def test_chunks_of_unknown_sizes(weighted, client):
 
 
 @pytest.mark.long
-def test_chunks_of_columns(client):
+def test_chunks_of_columns_are_joined(client):
     X = clustered(D=5)
     assert_same(k_means().fit(da.from_array(X, chunks=(CHUNK, 2))), k_means().fit(in_memory(X)))
 
@@ -191,7 +191,7 @@ def test_other_numbers_become_doubles(dtype, client):
 
 @pytest.mark.parametrize("kind", ["NumPy", "other chunks", "series"])
 @pytest.mark.long
-def test_weights_of_every_kind(kind, client):
+def test_weights_of_every_kind_are_taken(kind, client):
     X, weights = clustered(), random_weights(500)
     given = {
         "NumPy": lambda: weights,

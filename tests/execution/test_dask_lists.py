@@ -41,7 +41,7 @@ def test_lists_are_rows(pick, frame):
     assert not hasattr(km, "feature_names_in_")
 
 
-def test_on_a_cluster_too(frame, client):
+def test_lists_on_a_cluster_are_rows(frame, client):
     labels = fitted(frame["embedding"], sample_weight=np.ones(len(X))).labels_
     assert labels.shape == (120,)
     assert len(np.unique(labels.compute())) == 4

@@ -66,7 +66,7 @@ def undone(monkeypatch):
 
 
 @pytest.mark.parametrize("n_bytes", [1, 10_000])
-def test_files_of_any_length(n_bytes, folder, spilled, monkeypatch):
+def test_files_of_any_length_hold_active_sets(n_bytes, folder, spilled, monkeypatch):
     """Arrays that exceed the length of a file are stored in a file of their own, and no file has a name in the end."""
     monkeypatch.setattr(spill, "_FILE", n_bytes)
     source = open_data(clustered(N, D), chunk_rows=ROWS)
@@ -87,7 +87,7 @@ def test_files_of_any_length(n_bytes, folder, spilled, monkeypatch):
     ],
     ids=["jumps", "momentum"],
 )
-def test_passes_that_are_taken_back(make, folder, undone):
+def test_passes_that_are_taken_back_change_no_result(make, folder, undone):
     source = open_data(clustered(N if make().get_params().get("init") else 2000, D, seed=9), chunk_rows=ROWS)
     expected = make().fit(source)
     assert undone
@@ -247,6 +247,7 @@ sys.stdout.write(json.dumps([rise(sys.argv[1]), rise(None)]))
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="anonymous memory is read from /proc")
 def test_what_points_keep_is_no_anonymous_memory(folder, forked):
     ran = forked(MEMORY, folder)
@@ -283,7 +284,7 @@ def test_the_bytes_a_row_that_the_documentation_says(name, single, double, monke
         assert max(most) == expected
 
 
-def test_labels_live_in_a_file_too(folder):
+def test_labels_are_in_a_file_too(folder):
     found = FITS["k-means, graph"](spill=folder).fit(open_data(clustered(N, D), chunk_rows=ROWS))
     owner = found.labels_
     while isinstance(owner, np.ndarray):

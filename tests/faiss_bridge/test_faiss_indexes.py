@@ -73,7 +73,7 @@ def assert_as_good(description, x, truth, metric=original.METRIC_L2, slack=0.03)
 
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("metric", [original.METRIC_L2, original.METRIC_INNER_PRODUCT], ids=["L2", "IP"])
-def test_every_kind_of_lists(kind, metric, x, truth):
+def test_lists_of_every_kind_of_index_are_filled(kind, metric, x, truth):
     index, estimator = assert_as_good(f"IVF{C},{kind}", x, truth, metric)
     centers = index.quantizer.reconstruct_n(0, C)
     np.testing.assert_array_equal(centers, estimator.cluster_centers_)
@@ -91,7 +91,7 @@ def test_every_kind_of_lists(kind, metric, x, truth):
         pytest.param(f"IVF{C},ITQ,SH", marks=pytest.mark.long),
     ],
 )
-def test_wrapped_indexes_and_other_quantizers(description, x, truth):
+def test_wrapped_indexes_and_other_quantizers_are_trained(description, x, truth):
     assert_as_good(description, x, truth)
 
 
@@ -155,7 +155,7 @@ def quantized(pq, x):
     return ((pq.decode(pq.compute_codes(x)) - x) ** 2).sum()
 
 
-def test_codebooks_of_a_product_quantizer(x, tmp_path):
+def test_codebooks_of_a_product_quantizer_are_trained(x, tmp_path):
     ours, theirs = original.ProductQuantizer(D, 4, 4), original.ProductQuantizer(D, 4, 4)
     parts = faiss.train_pq(ours, x)
     theirs.train(x)
@@ -168,7 +168,7 @@ def test_codebooks_of_a_product_quantizer(x, tmp_path):
 
 
 @pytest.mark.parametrize("make", [original.IndexPQ, original.IndexPQFastScan])
-def test_indexes_of_product_quantizers(make, x):
+def test_indexes_of_product_quantizers_are_trained(make, x):
     index = make(D, 4, 4)
     assert len(faiss.train_pq(index, x, max_iter=5)) == 4
     assert index.is_trained
@@ -272,6 +272,7 @@ def recall_by_visits(index, x, truth):
     return visited, np.array(found)
 
 
+@pytest.mark.long
 def test_bounded_lists_find_no_less_by_visited_vectors(x, truth):
     """Lists of the bounded fit's labels have at most 1.2 times the mean length, without loss of recall."""
     free, bounded = (index_of(f"IVF{C},Flat") for _ in range(2))

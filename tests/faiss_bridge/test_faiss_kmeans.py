@@ -102,7 +102,7 @@ def test_integer_centroids_are_rounded(x):
     assert objective == pytest.approx(kmeans.assign(10 * x)[0].sum(), rel=1e-3)
 
 
-def test_redone_and_stopped_early(x):
+def test_redone_fits_keep_the_best_and_may_stop_early(x):
     once, often = trained(x, seed=3)[1], trained(x, seed=3, nredo=4)[1]
     assert often <= once
     kmeans = trained(x, niter=100, early_stop_threshold=0.05)[0]
@@ -168,7 +168,7 @@ def test_vectors_are_assigned_to_the_centroids_as_they_are_now(x, module):
     np.testing.assert_allclose(kmeans.assign(x)[0], np.square(x).sum(axis=1), rtol=1e-5)
 
 
-def test_reset_forgets(x):
+def test_reset_makes_the_object_untrained(x):
     kmeans = trained(x)[0]
     kmeans.reset(7)
     assert (kmeans.k, kmeans.centroids, kmeans.obj, kmeans.index.ntotal) == (7, None, None, 0)

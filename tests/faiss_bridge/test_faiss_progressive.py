@@ -54,6 +54,7 @@ def test_the_objective_is_within_two_percent_of_theirs(x, seed, apply_pca):
     assert ours.obj[-1] == pytest.approx(squared_error(x, ours.centroids), rel=1e-5)
 
 
+@pytest.mark.long
 def test_it_is_better_than_all_dimensions_at_once_on_the_data_of_their_own_test():
     rng = np.random.RandomState(1338)  # a curved surface of 10 dimensions in 32, as in FAISS's synthetic data
     rows = rng.normal(size=(10000, 10)) @ rng.rand(10, 32)
@@ -123,7 +124,7 @@ def test_one_step_or_less_is_a_plain_fit(x, steps):
     assert trained(x, steps=steps).cp.niter == 10
 
 
-def test_seeds_threads_and_starts_anew(x):
+def test_seeds_determine_the_fit_and_threads_do_not(x):
     first, again = trained(x, seed=5, n_threads=1), trained(x, seed=5, n_threads=3)
     np.testing.assert_array_equal(first.centroids, again.centroids)
     np.testing.assert_array_equal(first.obj, again.obj)
@@ -156,6 +157,7 @@ def test_coordinates_are_the_principal_ones_and_lead_back(x):
     np.testing.assert_array_equal(Coordinates(np.zeros(D), np.eye(D)).first(x, 3), x[:, :3])
 
 
+@pytest.mark.long
 def test_files_and_sources_give_what_the_array_gives(x, tmp_path):
     np.save(tmp_path / "x.npy", x)
     weights = np.random.default_rng(0).uniform(0.5, 2, len(x))

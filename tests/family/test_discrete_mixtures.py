@@ -123,7 +123,7 @@ def test_what_was_drawn_is_found_again(kind):
     np.testing.assert_allclose(again.means_, truth.means_[order], rtol=0.06, atol=0.06)
 
 
-def test_batches_and_a_warm_start(kind):
+def test_batches_and_a_warm_start_continue_the_fit(kind):
     make, data = kind
     X = pd.DataFrame(data(), columns=list("abcd"))
     mixture = make(5, random_state=0, max_iter=6, tol=0).fit(X)
@@ -135,7 +135,7 @@ def test_batches_and_a_warm_start(kind):
     assert warm.lower_bounds_[-1] > warm.lower_bounds_[0]
 
 
-def test_binary_columns_and_hard_assignment():
+def test_binary_columns_are_fitted_with_hard_assignment():
     X = (codes() > 1).astype(bool)
     soft, one = CategoricalMixture(4, random_state=0).fit(X), CategoricalMixture(1).fit(X)
     assert [p.shape for p in soft.probabilities_] == [(4, 1), (4, 2), (4, 2), (4, 2)]
@@ -294,6 +294,7 @@ def test_the_number_of_components_is_found_by_sweeps():
         selection.sweep(PoissonMixture(rates_init=[[1.0] * 5]), X, [1, 2])
 
 
+@pytest.mark.long
 def test_a_report_is_written(kind):
     make, data = kind
     X = data()

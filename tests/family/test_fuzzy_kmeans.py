@@ -126,7 +126,7 @@ def test_one_kept_cluster_is_k_means(rule):
     assert fit.objective_ == pytest.approx(plain.inertia_, rel=1e-12)
 
 
-def test_the_larger_the_exponent_the_more_alike_the_memberships():
+def test_larger_exponents_make_memberships_more_alike():
     X = clustered(400, 3)
     unequal = []
     for m in (1.5, 2, 4, 16, 64):

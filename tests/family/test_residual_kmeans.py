@@ -97,7 +97,7 @@ def test_chunks_of_a_file_have_the_results_of_the_array(tmp_path):
     assert fits[0].score(open_data(path).with_chunk_rows(100)) == pytest.approx(fits[0].score(X))
 
 
-def test_weights_count():
+def test_errors_and_scores_are_weighted():
     X, weight = clustered(400, 3), np.random.default_rng(0).integers(0, 3, 400).astype(float)
     fit = ResidualKMeans(8, 3, random_state=0).fit(X, sample_weight=weight)
     squared = np.square(X - fit.decode(fit.codes_)).sum(axis=1)
@@ -118,7 +118,7 @@ def test_bounded_sizes_make_codes_of_even_use(n):
     assert fit.errors_[-1] == pytest.approx(error)
 
 
-def test_the_seed_matters():
+def test_another_seed_changes_the_codebooks():
     X = clustered(400, 6, np.float32)
     one, other = (ResidualKMeans(20, 2, init="random", random_state=seed).fit(X) for seed in (0, 1))
     assert one.codebooks_.tobytes() != other.codebooks_.tobytes()

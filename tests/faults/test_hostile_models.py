@@ -359,6 +359,7 @@ def test_pipes_devices_and_loops_are_refused_at_once(path, tmp_path):
         cprime.load(tmp_path / "loop.safetensors")
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of memory as Linux has them")
 def test_hostile_files_cost_a_second_and_100_megabytes_at_most(path, tmp_path, forked):
     folder, whole = tmp_path / "hostile", path.read_bytes()

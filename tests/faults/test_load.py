@@ -18,6 +18,7 @@ def run_with(jobs, monkeypatch):
     return load.main(["--minutes", "0.01", "--threads", "4", "--seed", "3"])
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_second_of_load(monkeypatch, capsys, tmp_path):
     X = load.data(0, n=400)

@@ -37,7 +37,7 @@ def test_cases_that_have_found_something(path, folder):
 
 @given(case=CASES)
 @settings(max_examples=8)
-def test_a_few_generated_cases(case, folder):
+def test_a_few_generated_cases_are_fitted_or_refused(case, folder):
     assert run(case, folder) in ("fitted", "refused")
 
 

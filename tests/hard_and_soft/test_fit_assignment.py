@@ -121,7 +121,7 @@ def test_posterior_descent_ends_where_the_loss_is_least_nearby():
         assert posterior_loss(moved.log_densities(X))[0].mean() >= fit.losses[-1] - 1e-10
 
 
-def test_derivatives_of_the_posterior_loss(rng):
+def test_derivatives_of_the_posterior_loss_are_differences(rng):
     log_p = rng.standard_normal((1, 4)) * 3
     error = check_grad(
         lambda v: posterior_loss(v[np.newaxis])[0][0], lambda v: posterior_loss(v[np.newaxis])[1][0], log_p[0]

@@ -75,6 +75,7 @@ def t_mixture():
     return tm, Univariate([t(3, -1, np.sqrt(0.5)), t(8, 2, 2)], [0.25, 0.75])
 
 
+@pytest.mark.long
 def test_theory_takes_t_mixtures_as_densities():
     tm, known = t_mixture()
     assert kl_divergence(tm, known).value == pytest.approx(0, abs=1e-9)

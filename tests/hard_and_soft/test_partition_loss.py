@@ -103,7 +103,7 @@ def test_one_component_has_the_loss_of_a_gaussian():
     assert found.information_gain == pytest.approx(0, abs=1e-9)
 
 
-def test_posterior_partition_of_the_truth_models_without_loss():
+def test_the_posterior_partition_of_the_truth_has_no_loss():
     found = partition_loss(A, A, assignment="posterior")
     np.testing.assert_allclose(found.terms, 0, atol=1e-9)
     hard = partition_loss(A, A)
@@ -155,6 +155,7 @@ def in_the_plane(line):
     return Gaussians(means, covariances, line.weights)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("assignment", ["hard", "posterior"])
 def test_intervals_of_draws_cover_the_exact_values(assignment):
     exact = partition_loss(P, A, assignment=assignment, unit="nats")
@@ -188,7 +189,7 @@ def test_entropy_of_data_is_covered():
     assert max(high - low for low, high in intervals) < 0.15
 
 
-def test_any_densities_of_scipy():
+def test_densities_of_scipy_are_taken():
     Q = Univariate([laplace(0, 1), expon(2, 1)], [0.4, 0.6])
     found = partition_loss(Q, Q, weights="free", unit="nats")
     assert found.loss == pytest.approx(found.modeling + found.conditional_entropy, abs=1e-8)
@@ -196,7 +197,7 @@ def test_any_densities_of_scipy():
     assert same.loss == pytest.approx(partition_loss(A, A).loss, abs=1e-9)
 
 
-def test_divergence_of_gaussians_and_of_a_mixture():
+def test_divergences_of_gaussians_are_the_formula():
     assert kl_divergence(A, A).value == pytest.approx(0, abs=1e-10)
     plane = kl_divergence(in_the_plane(A), in_the_plane(P), n_samples=20_000, random_state=0)
     assert plane.lower < kl_divergence(A, P).value < plane.upper

@@ -20,7 +20,7 @@ def test_it_is_the_integral_of_x_under_the_posterior():
         np.testing.assert_allclose(found, [[(weights @ x) / weights.sum()]], rtol=1e-8)
 
 
-def test_correlated_features_help_each_other():
+def test_correlated_features_lower_the_error_of_each_other():
     covariance = np.array([[4.0, 3.0], [3.0, 4.0]])
     X = Gaussians([[1.0, -1.0]], [covariance])
     Y = np.array([[5.0, 0.0], [1.0, -1.0]])

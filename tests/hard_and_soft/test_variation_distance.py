@@ -51,7 +51,7 @@ def test_intervals_of_draws_cover_the_exact_distance():
     assert (inside / 150 > 0.89).all(), inside
 
 
-def test_one_component_and_an_estimator(rng):
+def test_one_component_and_an_estimator_are_taken(rng):
     assert variation_distance(Gaussians.spherical([0], 1.0)).distance.tolist() == [[0]]
     km = KMeans(2, random_state=0).fit(rng.standard_normal((50, 1)))
     gap = float(abs(np.diff(km.cluster_centers_[:, 0]))[0] / km.variance_**0.5)

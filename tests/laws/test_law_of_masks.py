@@ -100,7 +100,7 @@ FUNCTIONS = {
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("type_", [int, float])
-def test_array_arguments_of_functions(name, type_):
+def test_masked_arguments_of_functions_are_refused(name, type_):
     array = np.ma.masked_array(np.zeros(60, dtype=type_))
     array[1] = np.ma.masked
     with np.errstate(all="ignore"), pytest.raises(ValueError, match=f"^{name.strip()} is a masked array with"):

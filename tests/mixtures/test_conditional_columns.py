@@ -22,7 +22,7 @@ def test_columns_have_names_and_numbers(columns):
     np.testing.assert_allclose(given.means_, conditionals(MATRICES, np.array([[0.5, 1.0]]), [3, 1])[1][0])
 
 
-def test_a_mask_and_a_single_column():
+def test_a_mask_or_a_single_column_chooses_columns():
     gm = mixture(names=NAMES)
     for columns in ([False, True, False, True], np.array([0, 1, 0, 1], dtype=bool)):
         assert np.array_equal(gm.marginal(columns).means_, MEANS[:, [1, 3]])
@@ -47,7 +47,7 @@ def test_a_mask_and_a_single_column():
         ([0, 1, 2, 3], ValueError, "columns must leave at least one of the 4 features, got all"),
     ],
 )
-def test_columns_that_are_none_are_refused(columns, error, message):
+def test_invalid_columns_are_refused(columns, error, message):
     gm = mixture(names=NAMES)
     with pytest.raises(error, match="^" + re.escape(message)):
         gm.regress(X, columns)

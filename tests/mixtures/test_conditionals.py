@@ -182,7 +182,7 @@ def line(weights, means, variances):
         ([0.3, 0.0, 0.7], [5.0, 1e9, 5.5], [1e-2, 1.0, 9.0]),
     ],
 )
-def test_quantiles_turn_the_distribution_around(weights, means, variances):
+def test_quantiles_invert_the_distribution_function(weights, means, variances):
     given, deviations = line(weights, means, variances), np.sqrt(variances)
     shares = np.array([1e-300, 1e-12, 0.02, 0.25, 0.49, 0.77, 1 - 1e-9])
     y = given.quantile(shares)[0]

@@ -79,7 +79,7 @@ def test_mixtures_of_degenerate_data_are_sound(name, family, weights, assignment
 @factors_too
 @pytest.mark.parametrize("search", ["graph", "exact", "estimated"])
 @pytest.mark.parametrize("name", ["few distinct", "a constant feature", "C near N", "an outlier"])
-def test_degenerate_data_in_a_partial_search(name, family, search):
+def test_partial_searches_of_degenerate_data_are_sound(name, family, search):
     X, C = CASES[name]
     for n_active in (1, 3):
         gm = mixture(C, family, n_active=n_active, search=search, n_neighbors=3, reg_covar=0, max_iter=8).fit(X)

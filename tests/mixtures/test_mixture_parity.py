@@ -21,7 +21,7 @@ def X():
 
 @pytest.mark.parametrize("reg_covar", [1e-6, 0.1])
 @pytest.mark.parametrize("family", OF_SKLEARN)
-def test_parameters_after_each_of_twenty_iterations(X, family, reg_covar):
+def test_parameters_equal_scikit_learns_in_twenty_iterations(X, family, reg_covar):
     given = {"tol": 0, "reg_covar": reg_covar, **start_of(X, C, family)}
     bounds, models = [], []
     ours = mixture(C, family, n_active=None, max_iter=20, **given)
@@ -44,7 +44,7 @@ def test_parameters_after_each_of_twenty_iterations(X, family, reg_covar):
 
 @pytest.mark.parametrize("n_iter", [1, 7])
 @pytest.mark.parametrize("family", OF_SKLEARN)
-def test_all_that_a_fit_says(X, family, n_iter):
+def test_results_of_all_methods_equal_scikit_learns(X, family, n_iter):
     given = {"tol": 0, "max_iter": n_iter, **start_of(X, C, family)}
     other = clustered(70, D, seed=1)
     ours = mixture(C, family, n_active=None, **given).fit(X)
@@ -68,7 +68,7 @@ def test_parameters_are_counted_as_by_scikit_learn(X, family, C):
     assert equal._parameters().n_parameters == theirs._n_parameters() - (C - 1)
 
 
-def test_number_of_parameters_of_the_papers_mixture(X):
+def test_the_mixture_of_the_papers_counts_its_parameters(X):
     free, equal = (mixture(4, "tied_spherical", weights, max_iter=2).fit(X) for weights in ("free", "equal"))
     assert equal._parameters().n_parameters == 4 * D + 1
     assert free._parameters().n_parameters == 4 * D + 1 + 3
@@ -99,7 +99,7 @@ def test_starts_by_name_end_near_those_of_scikit_learn(family):
 
 @pytest.mark.parametrize("family", [*OF_SKLEARN, "tied_spherical"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_as_a_fitted_object_of_scikit_learn(X, family, dtype):
+def test_to_sklearn_gives_an_object_that_predicts_alike(X, family, dtype):
     data = X.astype(dtype)
     ours = mixture(C, family, max_iter=10).fit(data)
     theirs = ours.to_sklearn()

@@ -51,7 +51,7 @@ def test_given_weights_do_not_disturb_the_first_variance():
         assert gm.n_iter_ < 10
 
 
-def test_tied_covariance_far_from_the_origin():
+def test_a_tied_covariance_far_from_the_origin_keeps_its_digits():
     X = (np.round(64 * blobs()) / 64).astype(np.float32)
     far = X + np.float32(2**17)
     near, there = (GaussianMixture(3, covariance_type="tied", random_state=0).fit(data) for data in (X, far))

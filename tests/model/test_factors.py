@@ -111,7 +111,7 @@ def em_step(model, X, weight):
 
 
 @pytest.mark.parametrize("exact", [True, False])
-def test_a_step_of_em(model, X, exact):
+def test_a_step_of_em_equals_the_dense_formula(model, X, exact):
     weight = np.random.default_rng(2).uniform(0, 2, len(X))
     block = Block(Dense(X), weight)
     if exact:
@@ -187,7 +187,7 @@ def test_what_is_remembered_gives_the_parameters(model):
         assert_allclose(getattr(new, name), getattr(model, name), rtol=1e-9, atol=1e-12)
 
 
-def test_noise_distances_and_least_variances(model, X):
+def test_noise_and_distances_are_those_of_the_covariances(model, X):
     normal = np.random.default_rng(0).normal(size=(200_000, D))
     drawn = model.noise(np.full(len(normal), 4, dtype=np.int32), normal)
     assert_allclose(np.cov(drawn.T), matrices(model)[4], atol=0.06)
@@ -210,13 +210,14 @@ def test_no_factors_are_diag_and_all_are_full(X):
     assert_allclose(most.score(Y), GaussianMixture(1, random_state=0, reg_covar=0).fit(Y).score(Y), rtol=1e-5)
 
 
+@pytest.mark.long
 def test_one_component_is_factor_analysis(X):
     wanted = FactorAnalysis(2, tol=1e-8, max_iter=5000, svd_method="lapack").fit(X).score(X)
     gm = GaussianMixture(1, covariance_type="factors", n_factors=2, tol=1e-9, max_iter=5000, reg_covar=0).fit(X)
     assert abs(gm.score(X) - wanted) < 1e-4
 
 
-def test_principal_components_in_closed_form(X):
+def test_one_component_of_ppca_has_the_closed_form(X):
     """σ² is the mean of the remaining eigenvalues (Tipping & Bishop 1999)."""
     gm = GaussianMixture(1, covariance_type="ppca", n_factors=2, tol=1e-10, max_iter=5000, reg_covar=0).fit(X)
     values = np.linalg.eigvalsh(np.cov(X.T, bias=True))[::-1]
@@ -226,7 +227,7 @@ def test_principal_components_in_closed_form(X):
     assert PrincipalComponents.from_attributes(vars(gm), gm.means_, None).n_parameters == D + D * 2 - 1 + 1
 
 
-def test_what_is_done_with_a_fit(X, tmp_path):
+def test_fitted_factors_serve_every_method(X, tmp_path):
     gm = GaussianMixture(4, covariance_type="factors", n_factors=3, random_state=0, checkpoint=tmp_path / "run").fit(X)
     gm.save(tmp_path / "m.safetensors")
     same = load(tmp_path / "m.safetensors")

@@ -38,7 +38,7 @@ def case(request):
     return components, as_rows(X), costs
 
 
-def test_the_best_of_all(case):
+def test_search_of_all_finds_the_best(case):
     components, X, costs = case
     ids, found = components.best(X, 2)
     np.testing.assert_array_equal(ids, np.argsort(costs, axis=1)[:, :2])
@@ -56,7 +56,7 @@ def offered(previous, lists=LISTS):
     return there
 
 
-def test_the_best_of_the_winner_and_its_list(case):
+def test_search_of_a_list_finds_its_best(case):
     components, X, costs = case
     labels, found = components.reassign(X, LISTS, WINNERS)
     expected = np.where(offered(WINNERS[:, np.newaxis]), costs, np.inf)
@@ -65,7 +65,7 @@ def test_the_best_of_the_winner_and_its_list(case):
     assert labels.shape == found.shape == (len(X),)
 
 
-def test_the_best_of_what_is_kept_and_of_a_list(case):
+def test_search_of_active_sets_and_lists_finds_their_best(case):
     components, X, costs = case
     previous = np.column_stack([WINNERS, (WINNERS + 1) % C]).astype(np.int32)
     expected = np.where(offered(previous), costs, np.inf)
@@ -74,7 +74,7 @@ def test_the_best_of_what_is_kept_and_of_a_list(case):
     np.testing.assert_allclose(found, np.sort(expected, axis=1)[:, :2], rtol=1e-9, atol=1e-12)
 
 
-def test_the_best_of_lists_and_of_what_is_drawn(case):
+def test_search_of_lists_and_drawn_components_finds_their_best(case):
     components, X, costs = case
     previous = np.column_stack([WINNERS, (WINNERS + 2) % C]).astype(np.int32)
     extra = ((WINNERS + 3) % C)[:, np.newaxis].astype(np.int32)
@@ -95,7 +95,7 @@ def test_points_are_compared_with_centers_as_they_are_unless_said_otherwise():
     assert not Centers(CENTERS, steady=False).steady
 
 
-def test_which_components_have_changed():
+def test_changed_components_are_marked():
     after = CENTERS.copy()
     after[2, 1] += 1e-9
     np.testing.assert_array_equal(Centers(after).changed((CENTERS,)), [False, False, True, False])

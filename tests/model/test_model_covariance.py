@@ -70,7 +70,7 @@ def test_nothing_at_all_becomes_a_tiny_share_of_the_variance_of_the_data(unit, d
     assert np.isfinite(1 / dtype(nothing))
 
 
-def test_the_variance_of_the_data():
+def test_the_variance_of_the_data_is_that_of_its_moments():
     """The data variance is the mean over columns; for equal points, 1e-10 of it is the square of their resolution."""
     counts, means = np.array([1.0, 3.0]), np.array([[0.0, 4.0], [8.0, 4.0]])
     scale = DataScale.measure(counts, means, np.array([[1.0, 0.0], [2.0, 0.5]]), np.float64)

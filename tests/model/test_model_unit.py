@@ -86,7 +86,7 @@ def test_there_are_no_factors_of_directions_without_sums():
 
 
 @pytest.mark.parametrize("apart", [1e-3, 1e-7])
-def test_directions_that_hardly_differ(apart):
+def test_costs_of_directions_that_hardly_differ_keep_their_digits(apart):
     """J about the mean direction, and its increase by a union, are accurate for directions that differ by `apart`.
 
     J is then of the size of apart², far below the rounding of the counts and sums from which it is computed.

@@ -49,7 +49,7 @@ def laplace(n_active=3, **given):
 @pytest.mark.parametrize("n_active", [1, 3])
 @pytest.mark.parametrize("assignment", ["soft", "hard", "sampled"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_every_search_and_assignment(dtype, assignment, n_active, search):
+def test_every_search_and_assignment_takes_an_own_family(dtype, assignment, n_active, search):
     X, w = points(dtype=dtype), np.random.default_rng(1).integers(0, 3, 1500)
     gm = laplace(n_active, search=search, assignment=assignment).fit(X, sample_weight=w)
     assert np.isfinite(gm.lower_bounds_).all()
@@ -118,7 +118,7 @@ def test_an_own_family_is_stored_and_resumed(tmp_path):
     assert_same(cprime.resume(tmp_path / "fit"), whole)
 
 
-def test_the_report_and_the_pictures(tmp_path):
+def test_reports_and_pictures_take_an_own_family(tmp_path):
     pytest.importorskip("jinja2")
     pytest.importorskip("matplotlib")
     from matplotlib import pyplot as plt
@@ -149,5 +149,5 @@ def test_marginals_that_it_does_not_say_are_refused():
         gm.regress(points(400), [0])
 
 
-def test_it_is_one_file():
+def test_an_own_family_is_one_file():
     assert len(Path(sys.modules["laplace"].__file__).read_text(encoding="utf-8").splitlines()) <= 130

@@ -283,7 +283,7 @@ def multivariate_square(squares, dof):
     return f(D, dof).cdf(squares / D)
 
 
-def test_a_model_travels():
+def test_a_pickled_model_has_the_same_densities():
     model = model_of("full", OWN)
     model.log_likelihood(Dense(points()))
     again = pickle.loads(pickle.dumps(model))

@@ -32,7 +32,7 @@ def test_sizes_count_the_labels(X):
     assert [text.get_text() for text in display.ax_.texts] == [*(f"{width:g}" for width in widths), "N/C"]
 
 
-def test_sizes_of_other_points_and_of_weights(X):
+def test_sizes_may_be_of_other_points_and_of_weights(X):
     km = KMeans(7, random_state=0).fit(X)
     weights = np.arange(100.0)
     display = SizesDisplay.from_estimator(km, X[:100], sample_weight=weights)
@@ -156,14 +156,14 @@ def test_intervals_are_drawn_with_the_sign_of_their_part():
     np.testing.assert_allclose(ends, [(3.25 - 1.2, 3.25 - 0.9), (2.5, 2.9)])
 
 
-def test_a_loss_without_its_parts():
+def test_a_loss_without_its_parts_is_one_bar():
     with pytest.raises(ValueError, match=r"loss must have modeling, .*; it has no entropy, assignment_entropy"):
         DecompositionDisplay.from_loss({"modeling": 1.0, "partition_entropy": 0.0})
     with pytest.raises(ValueError, match="parts must have at least one part, got none"):
         DecompositionDisplay({})
 
 
-def test_the_loss_of_a_fitted_model(X):
+def test_the_loss_of_a_fitted_model_is_shown(X):
     theory = pytest.importorskip("cprime.theory", reason="cprime.theory is not there")
     gm = GaussianMixture(2, random_state=0, max_iter=500).fit(X)
     display = DecompositionDisplay.from_estimator(gm, X, unit="nats")

@@ -94,6 +94,7 @@ def test_panels_that_do_not_fit_are_an_error_that_says_how_many(rng):
             make(["here"])
 
 
+@pytest.mark.long
 def test_text_is_legible_in_one_column(rng):
     from matplotlib.text import Text
 

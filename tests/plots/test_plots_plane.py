@@ -107,7 +107,7 @@ def test_an_estimator_of_scikit_learn_is_shown_too(X):
 
 
 @pytest.mark.parametrize("projection", ["pca", (0, 0), (0, 4), (-1, 0), (0, 1, 2), (0.0, 1.0)])
-def test_projections_that_are_none(X, projection):
+def test_invalid_projections_are_refused(X, projection):
     km = KMeans(2, random_state=0).fit(X)
     with pytest.raises(ValueError, match="projection must "):
         ClustersDisplay.from_estimator(km, X, projection=projection)
@@ -189,7 +189,7 @@ def test_steps_of_a_partial_search_look_at_all(X):
 
 
 @pytest.mark.parametrize("cycles", [[], [1, 10_000]])
-def test_iterations_that_the_fit_has_not(X, cycles):
+def test_iterations_beyond_the_fit_are_refused(X, cycles):
     km = KMeans(3, random_state=0).fit(X)
     with pytest.raises(ValueError, match=r"cycles must be among the \d+ iterations of the fit, got "):
         StepsDisplay.from_estimator(km, X, cycles=cycles)
@@ -255,7 +255,7 @@ def test_lists_may_be_given_and_have_gaps(X):
         ({"max_steps": 0}, "max_steps == 0, must be >= 1"),
     ],
 )
-def test_arguments_of_the_search_space(grid, arguments, message):
+def test_wrong_arguments_of_the_search_space_are_refused(grid, arguments, message):
     with pytest.raises(ValueError, match=message):
         SearchSpaceDisplay.from_estimator(grid, grid.means_[0], **arguments)
 

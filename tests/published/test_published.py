@@ -68,7 +68,7 @@ def test_lazy_k_means_is_the_published_algorithm(X, epsilon):
 
 
 @pytest.mark.parametrize("n_active", [1, 2, 5, None], ids=["k-means", "2", "5", "EM"])
-def test_k_means_c_prime_and_em(X, n_active):
+def test_k_means_c_prime_and_em_are_the_published_algorithms(X, n_active):
     expected, counts = published.k_means_c_prime(X, start(X), SIGMA2, n_active or C, N_ITER)
     gm = GaussianMixture(C, **PAPER, n_active=n_active, search="full", means_init=start(X), precisions_init=1 / SIGMA2)
     steps, gm = recorded(gm, X, ["means_", "variance_"])
@@ -80,7 +80,7 @@ def test_k_means_c_prime_and_em(X, n_active):
 @pytest.mark.parametrize(("n_active", "n_neighbors"), [(1, 5), (1, 3), (3, 3), (5, 5)], ids=str)
 @pytest.mark.parametrize("n_warmup", [0, 4])
 @pytest.mark.parametrize("n_explore", [0, 1])
-def test_var_k_means_and_var_gmm(X, lists, n_active, n_neighbors, n_warmup, n_explore):
+def test_var_k_means_and_var_gmm_are_the_published_algorithms(X, lists, n_active, n_neighbors, n_warmup, n_explore):
     """var-k-means-X and -S have C′ = 1 < G, var-GMM-X and -S have C′ = G; n_explore=1 is "G+1"."""
     seed, N = seed_of(3), len(X)
     key = Key(seed)
@@ -115,7 +115,7 @@ def test_soft_k_means_is_the_published_algorithm(X):
     assert_equal(steps, [(centers,) for centers in expected[: len(steps)]], ["centers"])
 
 
-def test_em_of_a_gaussian_mixture(X):
+def test_em_of_a_gaussian_mixture_is_the_published_algorithm(X):
     D = X.shape[1]
     expected = published.gaussian_mixture(X, start(X)[:3], np.array([np.eye(D)] * 3), np.full(3, 1 / 3), N_ITER)
     gm = GaussianMixture(3, n_active=None, momentum=False, reg_covar=0.0, search="full")
@@ -125,7 +125,7 @@ def test_em_of_a_gaussian_mixture(X):
     assert_equal(steps, expected[: len(steps)], names)
 
 
-def test_online_k_means_of_macqueen(X):
+def test_online_k_means_is_that_of_macqueen(X):
     """The first C points are the first centers, with a count of 1 each; then η = 1/n_k (Bishop, eq. 9.5)."""
     expected = published.online_k_means(X[C:200], X[:C], np.ones(C), lambda n: 1 / n)
     km = KMeans(C, init=X[:C]).partial_fit(X[:C])
@@ -134,7 +134,7 @@ def test_online_k_means_of_macqueen(X):
 
 
 @pytest.mark.parametrize("kappa", [0.6, 0.9])
-def test_online_k_means_with_a_rate_of_robbins_and_monro(X, kappa):
+def test_online_k_means_has_rates_of_robbins_and_monro(X, kappa):
     """Rates η_n = n^−κ with 1/2 < κ ≤ 1 satisfy Σ η = ∞ and Σ η² < ∞."""
     expected = published.online_k_means(X[C:200], X[:C], np.ones(C), lambda n: n**-kappa)
     km = KMeans(C, init=X[:C], learning_decay=kappa).partial_fit(X[:C])
@@ -177,7 +177,7 @@ def refit(labels):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_winner_takes_all_partition(weighted):
+def test_the_winner_takes_all_partition_is_the_published_one(weighted):
     """Unweighted K-means assigns x to the greater P_b(x), weighted K-means to the greater α_b P_b(x)."""
     mu, sd, alpha = Q.means[:, 0], np.sqrt(Q.covariances[:, 0, 0]), np.array([0.5, 0.5])
     fit = fit_assignment(Y, Q, weights="free" if weighted else "equal", reg_covar=0.0)

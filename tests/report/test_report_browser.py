@@ -82,7 +82,7 @@ def test_hover_describes_and_click_shows_neighbors(visit, tables):
     page.keyboard.press("Escape")
 
 
-def test_keyboard_walks_over_the_map(visit, tables):
+def test_arrow_keys_move_the_selection_over_the_map(visit, tables):
     page = visit(tables)
     assert page.locator("#map").get_attribute("role") == "application"
     page.locator("#map").focus()
@@ -97,7 +97,7 @@ def test_keyboard_walks_over_the_map(visit, tables):
     assert page.locator("#ties path").count() == 0
 
 
-def test_buttons_zoom_in_and_back(visit, many):
+def test_buttons_change_the_zoom_in_and_back(visit, many):
     page = visit(many)
     whole = page.locator("#map").get_attribute("viewBox")
     page.get_by_role("button", name="Zoom in").click()

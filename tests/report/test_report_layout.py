@@ -15,7 +15,7 @@ def clustered(C, D=12, groups=8, seed=0):
     return 6 * rng.standard_normal((groups, D))[rng.integers(0, groups, C)] + rng.standard_normal((C, D))
 
 
-@pytest.mark.parametrize("C", [1, 2, 3, 7, 60, 61, 400])
+@pytest.mark.parametrize("C", [1, 2, 3, 7, 61, pytest.param(400, marks=pytest.mark.long)])
 def test_circles_lie_apart_on_the_sheet(C):
     sizes = np.random.default_rng(1).lognormal(size=C)
     x, y, r = layout(clustered(C), sizes, *SHEET).T
@@ -34,6 +34,7 @@ def test_area_is_size():
     np.testing.assert_allclose(np.square(r) / r[0] ** 2, sizes)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("C", "least"), [(50, 0.8), (500, 0.85)])
 def test_neighbors_lie_together(C, least):
     centers = clustered(C)

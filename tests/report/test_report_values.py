@@ -56,7 +56,7 @@ def test_fingerprints_are_z_scores_in_an_order(X, km):
     assert sorted(found.features) == [0, 1]
 
 
-def test_weights_count(X, km):
+def test_weights_count_as_repetitions(X, km):
     weight = np.arange(len(X)) % 3.0
     repeated = np.repeat(X, weight.astype(int), axis=0)
     a, b = km.report(X, weight), km.report(repeated)
@@ -174,8 +174,9 @@ def test_collapsed_components_are_seen():
     assert state(gm.report(X), "Collapsed components") is State.LOOK
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::cprime.estimators.quality.SearchQualityWarning")
-def test_the_certificate_decides_on_the_search():
+def test_the_light_of_the_search_follows_the_certificate():
     X = load_digits().data
     km = KMeans(300, search="graph", random_state=0).fit(X)
     assert state(km.report(X), "Search") is State.GOOD

@@ -37,7 +37,7 @@ def test_what_does_not_agree_is_listed_with_its_reason():
     assert "## What is not reproduced" not in page([report(rows=ROWS[:1])], {})
 
 
-def test_a_section_for_each_entry():
+def test_the_page_has_a_section_for_each_entry():
     text = page([report(skipped=["KDD: no file"]), report("sublinear-figure-3", ROWS[:1])], {})
     assert text.count("![A title](") == text.count("\n## sublinear-") == 2
     assert "- KDD: no file" in text

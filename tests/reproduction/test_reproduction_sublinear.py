@@ -153,7 +153,7 @@ def test_slope_is_the_exponent():
     assert figure_3.slope(curve[:1]) is None
 
 
-def test_figure_2(capsys):
+def test_figure_2_has_its_rows_and_panels(capsys):
     reported = []
     result = entry("sublinear-figure-2").compute(Context(1, report=reported.append))
     assert result.runs == 5
@@ -171,7 +171,7 @@ def test_figure_2(capsys):
 
 
 @pytest.mark.long
-def test_figure_c1_without_kdd(without_files):
+def test_figure_c1_without_kdd_has_the_panels_of_birch(without_files):
     result = entry("sublinear-figure-c1").compute(CONTEXT)
     assert list(result.data) == ["BIRCH"]
     assert result.skipped == ["the panels of KDD: KDD is not here"]
@@ -179,7 +179,7 @@ def test_figure_c1_without_kdd(without_files):
 
 
 @pytest.mark.rare
-def test_figure_c1_with_kdd(small_kdd):
+def test_figure_c1_with_kdd_has_all_panels(small_kdd):
     result = entry("sublinear-figure-c1").compute(CONTEXT)
     assert list(result.data) == ["BIRCH", "KDD"]
     assert len(result.data["KDD"]["var-GMM-S"]["200"]["final_errors"]) == 1
@@ -192,7 +192,7 @@ def test_figure_c1_with_kdd(small_kdd):
 
 
 @pytest.mark.long
-def test_figure_3(monkeypatch):
+def test_figure_3_has_its_rows_and_panels(monkeypatch):
     monkeypatch.setattr(figure_3, "SIZES", (25, 100))
     result = entry("sublinear-figure-3").compute(Context(1))
     assert list(result.data) == ["var-k-means-S, 2+1", "var-k-means-S, 5+1", "var-GMM-S, 2+1", "var-GMM-S, 5+1"]
@@ -203,7 +203,7 @@ def test_figure_3(monkeypatch):
 
 
 @pytest.mark.long
-def test_table_2(without_files, monkeypatch):
+def test_table_2_has_its_rows(without_files, monkeypatch):
     cell = table_2.Published(33, None, -4.0)
     mixture = table_2.Published(20, 25, -5.0)
     small = {("KDD", 200): {}, ("BIRCH", 100): {2: (cell, mixture)}}

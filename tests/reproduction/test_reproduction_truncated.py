@@ -50,7 +50,7 @@ def by_start(rows, text):
 
 @pytest.mark.usefixtures("small_kdd")
 @pytest.mark.long
-def test_figure_1_with_kdd(monkeypatch):
+def test_figure_1_with_kdd_has_all_panels(monkeypatch):
     monkeypatch.setattr(figure_1, "tuned", quickly_tuned)
     result = figure_1.compute(CONTEXT)
     assert set(result.data) >= {*"ABCDEFIJK", "GH"}

@@ -52,13 +52,13 @@ def test_last_measures_are_those_of_the_fitted_estimator(n_active):
     assert model.callbacks is None
 
 
-def test_likelihood_by_hand():
+def test_likelihood_is_that_computed_by_hand():
     X = np.array([[0.0, 0.0], [3.0, 4.0]])
     ours = runs.log_likelihood(X, np.array([[0.0, 0.0], [3.0, 4.0]]), 2.0, CONTEXT)
     assert ours == pytest.approx(math.log((1 + math.exp(-25 / 4)) / 2 / (2 * math.pi * 2.0)))
 
 
-def test_missed_clusters():
+def test_missed_clusters_are_counted():
     truth = np.array([[0.0, 0.0], [10.0, 0.0], [20.0, 0.0]])
     assert runs.missed(truth[::-1] + 0.1, truth) == 0
     assert runs.missed(np.array([[9.0, 0.0], [11.0, 0.0], [20.0, 1.0]]), truth) == 1

@@ -57,7 +57,7 @@ def test_most_evaluations_are_spared(dtype):
 
 @duplicates
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_ties_empty_clusters_and_outliers(dtype):
+def test_ties_and_outliers_have_the_labels_of_the_full_search(dtype):
     rng = np.random.default_rng(5)
     relocated = 0
     cases = {
@@ -73,7 +73,7 @@ def test_ties_empty_clusters_and_outliers(dtype):
 
 
 @pytest.mark.parametrize("given", [{"epsilon": 0.05}, {"n_init": 3, "init": "random"}])
-def test_with_laziness_and_several_starts(given):
+def test_laziness_and_several_starts_equal_the_full_search(given):
     X = clustered(2000, 3, np.float32, spread=1.5)
     assert_same_fit(X, 25, **({"tol": 1e-5} | given))
 

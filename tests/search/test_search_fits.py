@@ -129,6 +129,7 @@ def test_evaluations_of_the_graph_search_count_lists_and_audits():
     assert extra.min() >= 400 * 512
 
 
+@pytest.mark.long
 def test_nothing_is_of_order_c_squared_in_the_estimated_search(monkeypatch):
     N = C = 14400
     X = clustered(N, 2, n_clusters=400)
@@ -177,6 +178,7 @@ def test_empty_clusters_are_repaired(search):
     assert np.abs(fit.cluster_centers_).max() < 100
 
 
+@pytest.mark.long
 def test_exchange_ends_in_better_optima_on_average():
     ratios = []
     for seed in range(12):

@@ -53,6 +53,7 @@ def test_lists_grow_where_the_audit_says_that_they_miss_much(monkeypatch):
     assert kmeans(300, "graph", tol=0, max_iter=25).fit(easy).neighbors_.shape == (300, 33)
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:The fit did not converge")
 def test_lists_grow_until_they_find_nearly_all_where_data_have_no_clusters():
     noise = np.random.default_rng(0).standard_normal((9000, 24)).astype(np.float32)
@@ -83,6 +84,7 @@ def test_an_audit_of_points_that_lie_on_their_centers():
     assert graph._list_quality(Centers(centers), exact_lists(centers, 5), as_rows(centers), kept) == (1.0, 0.0)
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:The fit did not converge")
 @pytest.mark.parametrize("family", ["tied_spherical", "diag"])
 def test_lists_of_mixtures_are_audited(family, monkeypatch):
@@ -96,7 +98,7 @@ def test_lists_of_mixtures_are_audited(family, monkeypatch):
 @pytest.mark.filterwarnings("ignore:The fit did not converge")
 @pytest.mark.filterwarnings("ignore:Number of distinct clusters")
 @pytest.mark.filterwarnings("ignore::cprime.SearchQualityWarning")
-def test_beyond_the_size_of_exact_lists(monkeypatch):
+def test_lists_beyond_the_size_of_exact_ones_find_neighbors(monkeypatch):
     """Lists from cells and neighbors of neighbors are as good as exact ones, monotone, and work on degenerate data."""
     X = clustered(1500, 3, n_clusters=60)
     within = kmeans(120, "graph").fit(X)
@@ -134,7 +136,7 @@ def test_a_near_center_is_nearer_than_that_of_the_own_cell_and_those_around(dtyp
     assert missed[0] < missed[2]
 
 
-def test_weights_steer_an_exchange():
+def test_an_exchange_follows_the_weights():
     """Exchange steps use the true weight of heavy points, so J never increases and ends near the best."""
     X, weight = clustered(600, 2, n_clusters=30), random_weights(600)
     weight[::97] *= 1e4

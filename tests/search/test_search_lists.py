@@ -55,7 +55,7 @@ def test_exact_lists_of_equal_centers_have_no_component_itself():
     assert all(len(set(row)) == 4 for row in lists.tolist())
 
 
-def test_without_self_closes_the_gap():
+def test_without_self_leaves_no_hole():
     lists = np.array([[0, 1, 2, 3], [0, 2, 1, -1], [0, 1, 3, 4], [-1, -1, -1, -1], [-1, 4, 0, -1]], dtype=np.int32)
     expected = [[1, 2, 3], [0, 2, -1], [0, 1, 3], [-1, -1, -1], [0, -1, -1]]
     np.testing.assert_array_equal(without_self(lists), expected)

@@ -75,7 +75,7 @@ def test_k_means_by_plain_steps(problem):
 
 @settings(max_examples=40)
 @given(problem=problems(), G=st.integers(2, 12) | st.just("auto"), regroup=st.booleans())
-def test_k_means_by_exchange_and_plain_steps(problem, G, regroup):
+def test_k_means_by_exchange_and_plain_steps_never_raises_j(problem, G, regroup):
     X, weight, C, init, arguments = problem
     arguments |= {"search": "graph", "n_neighbors": G}
     fit = kmeans(C, jumps=True, init=init, regroup=regroup, **arguments).fit(X, sample_weight=weight)

@@ -28,7 +28,7 @@ def test_the_result_is_that_of_visiting_all(jumps, seed, monkeypatch):
     assert skipping.history_["n_distances"].sum() < 0.9 * visiting.history_["n_distances"].sum()
 
 
-def test_late_iterations_visit_less():
+def test_late_iterations_read_fewer_rows():
     X = data()
     km = KMeans(80, search=Graph(9), tol=0.0, random_state=0).fit(X)
     evaluations = km.history_["n_distances"]

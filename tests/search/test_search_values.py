@@ -161,7 +161,7 @@ def test_clones_of_estimators_have_equal_searches(make, value):
 
 
 @pytest.mark.filterwarnings("ignore::cprime.SearchQualityWarning")
-def test_a_grid_of_them():
+def test_searches_are_values_of_a_grid_search():
     estimator = KMeans(C, search=Graph(n_neighbors=33), random_state=0, n_threads=1)
     grid = GridSearchCV(estimator, {"search__n_neighbors": [2, 9, 33]}, cv=2).fit(X)
     assert len(grid.cv_results_["params"]) == 3
@@ -291,7 +291,7 @@ def test_what_the_options_do():
     ],
 )
 @pytest.mark.parametrize("estimator", [kmeans, mixture])
-def test_values_out_of_range(make, estimator):
+def test_values_out_of_range_are_refused(make, estimator):
     with pytest.raises((TypeError, ValueError)):
         estimator(make()).fit(X)
 

@@ -44,7 +44,7 @@ def test_centers_are_distinct_rows(method, n_clusters, D, dtype):
 
 
 @methods
-def test_the_random_state_decides(method):
+def test_the_random_state_determines_the_centers(method):
     X = clustered(500, 4)
     first = method(X, 30, random_state=1)[1]
     np.testing.assert_array_equal(method(X, 30, random_state=1)[1], first)
@@ -57,7 +57,7 @@ def test_the_random_state_decides(method):
 @threaded_methods
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_the_number_of_threads_does_not(method, dtype, weighted):
+def test_the_number_of_threads_does_not_change_the_centers(method, dtype, weighted):
     X = clustered(20_011, 5, dtype)
     w = np.random.default_rng(0).exponential(size=len(X)) if weighted else None
     first = method(X, 90, sample_weight=w, random_state=1, n_threads=1)[1]

@@ -26,6 +26,7 @@ def test_kmeans_plusplus_is_as_good_as_scikit_learn(X, n_local_trials):
     assert ours == pytest.approx(theirs, rel=0.03)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_afk_mc2_is_within_a_tenth_of_plain_kmeans_plusplus(X, dtype):
     X = X.astype(dtype)
@@ -33,7 +34,7 @@ def test_afk_mc2_is_within_a_tenth_of_plain_kmeans_plusplus(X, dtype):
     assert mean_error(X, 150, afk_mc2) <= 1.1 * plain
 
 
-def test_the_methods_rank_as_they_should(X):
+def test_greedy_seeding_beats_plain_and_plain_beats_random(X):
     greedy = mean_error(X, 60, kmeans_plusplus)
     plain = mean_error(X, 60, kmeans_plusplus, n_local_trials=1)
     chains = mean_error(X, 60, afk_mc2)
@@ -53,7 +54,7 @@ def test_weights_move_the_centers():
         assert (indices < 500).mean() > 0.8
 
 
-def test_real_data_of_a_million_songs(data_folder):
+def test_chains_seed_a_million_songs_as_well_as_plain_kmeans_plusplus(data_folder):
     with np.load(data_folder / "msd_sample.npz") as file:
         X = file["X"][:20_000]
     plain = np.mean([error(X, kmeans_plusplus(X, 200, random_state=s, n_local_trials=1)[0]) for s in range(3)])

@@ -89,6 +89,7 @@ def test_no_row_without_weight_is_chosen_from_cells_of_such_rows_only():
             assert labels.max() < n_clusters
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_centers_are_better_than_random_rows(dtype):
     X = clustered(6000, 8, dtype)
@@ -115,7 +116,7 @@ def test_many_centers_of_duplicated_points_are_better_than_few_random_rows():
     assert error(many, two_level(many, 400, random_state=0)[0]) < error(many, random_rows(many, 100, random_state=0)[0])
 
 
-def test_real_data_of_a_million_songs(data_folder):
+def test_two_level_centers_of_a_million_songs_are_good(data_folder):
     with np.load(data_folder / "msd_sample.npz") as file:
         X = file["X"][:20_000]
     ours = error(X, two_level(X, 200, random_state=0)[0])

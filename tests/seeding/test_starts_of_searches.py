@@ -69,7 +69,7 @@ NAMED = ["two-level", "random", "afk-mc2", "k-means++"]
     [(kmeans, "init", init, SEARCHES[1:]) for init in NAMED]
     + [(mixture, "init_params", init, PARTIAL) for init in ("kmeans", *NAMED)],
 )
-def test_named_starts(make, start, init, searches):
+def test_named_starts_are_equal_in_every_search(make, start, init, searches):
     """After one iteration with lists of all centers, equal centers imply equal initial centers."""
     expected = centers_of(make("full", **{start: init}).fit(X))
     assert (centers_of(make("full", **{start: init}, random_state=1).fit(X)) != expected).any()

@@ -16,13 +16,13 @@ def curve(X, largest=16, seed=0):
 
 
 @pytest.mark.parametrize(("C", "D"), long_but([4], [(4, 2), (7, 3), (9, 8)]))
-def test_clusters_have_one(C, D):
+def test_separated_clusters_have_an_elbow_at_their_number(C, D):
     assert curve(apart(C, D, seed=C)[0])[1] == C
 
 
 @pytest.mark.parametrize("D", long_but([1], [1, 2, 6]))
 @pytest.mark.parametrize("noise", ["one Gaussian", "uniform"])
-def test_noise_has_none(D, noise):
+def test_noise_has_no_elbow(D, noise):
     rng = np.random.default_rng(D)
     X = rng.standard_normal((600, D)) if noise == "one Gaussian" else rng.random((600, D))
     found, at = curve(X, seed=D)

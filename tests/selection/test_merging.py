@@ -111,6 +111,7 @@ def overlapping():
     return X, labels, mixture, merge(mixture, X, n_active=30)
 
 
+@pytest.mark.long
 def test_a_tree_of_a_mixture_is_brute_force_on_its_posterior(overlapping):
     X, _, mixture, tree = overlapping
     T = mixture.predict_proba(X)
@@ -293,7 +294,7 @@ def test_a_tree_as_scipy_has_it(overlapping):
     assert adjusted_rand_score(fcluster(Z, 3, "maxclust"), overlapping[3].cut(3)) == 1.0
 
 
-def test_one_component_and_one_row():
+def test_one_component_and_one_row_have_a_tree():
     tree = merge(KMeans(1).fit([[0.0], [1.0]]))
     assert tree.cut(1).tolist() == [0]
     assert tree.increase_.tolist() == [0]

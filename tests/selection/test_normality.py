@@ -47,7 +47,7 @@ def test_p_value_falls_and_has_no_leaps():
     assert p_value(1e6) == p_value(150)
 
 
-def test_published_critical_values():
+def test_critical_values_are_the_published_ones():
     """The p-values agree with Hamerly & Elkan (1.8692 at 0.0001) and D'Agostino & Stephens (0.752 at 0.05, 1.035 at
     0.01).
     """

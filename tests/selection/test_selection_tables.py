@@ -46,7 +46,7 @@ def test_a_tree_prints_its_first_and_last_joins(trees):
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_a_sweep_as_a_frame(found, library):
+def test_a_sweep_is_a_frame_with_a_row_for_each_number(found, library):
     frame = found.to_frame(library)
     assert isinstance(frame, LIBRARIES[library])
     arrays = {name: value for name, value in vars(found).items() if isinstance(value, np.ndarray)}
@@ -57,7 +57,7 @@ def test_a_sweep_as_a_frame(found, library):
 
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("criterion", ["ward", "entropy"])
-def test_a_tree_as_a_frame(trees, library, criterion):
+def test_a_tree_is_a_frame_with_a_row_for_each_join(trees, library, criterion):
     tree, C = trees[criterion], trees[criterion].n_components
     frame = tree.to_frame(library)
     assert isinstance(frame, LIBRARIES[library])

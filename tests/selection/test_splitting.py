@@ -44,6 +44,7 @@ def test_one_gaussian_stays_whole(make, n, D):
         assert make().fit(np.random.default_rng(seed).standard_normal((n, D))).n_clusters_ == 1
 
 
+@pytest.mark.long
 @BOTH
 def test_clusters_that_were_cut_are_merged(make):
     X, labels = apart(5, 2, seed=5)
@@ -61,7 +62,7 @@ def test_clusters_that_were_cut_are_merged(make):
 
 @BOTH
 @pytest.mark.parametrize("n_active", [2, pytest.param(4, marks=pytest.mark.long)])
-def test_k_means_c_prime_inside(make, n_active):
+def test_fits_with_active_sets_are_k_means_c_prime(make, n_active):
     X = birch(4, spacing=5.0, random_state=3).data
     fit = make(n_active=n_active).fit(X)
     assert abs(fit.n_clusters_ - 16) <= 1
@@ -138,6 +139,7 @@ def test_rounds_are_logged(make, caplog):
     assert sum("clusters, criterion" in line for line in caplog.messages) == fit.n_rounds_
 
 
+@pytest.mark.long
 def test_x_means_lowers_its_criterion():
     fit = XMeans().fit(apart(15, 2, seed=2)[0])
     values = fit.history_["criterion"]
@@ -150,7 +152,7 @@ def test_too_few_rounds_are_reported():
 
 
 @BOTH
-def test_wrong_arguments(make):
+def test_wrong_arguments_are_refused(make):
     X = apart(3, 2)[0]
     for arguments, message in (
         ({"min_clusters": 0}, "min_clusters == 0, must be >= 1"),
@@ -165,6 +167,7 @@ def test_wrong_arguments(make):
         GMeans(alpha=1.5).fit(X)
 
 
+@pytest.mark.long
 def test_a_higher_level_cuts_more():
     X = np.random.default_rng(0).exponential(size=(400, 2))
     assert GMeans(alpha=1e-30).fit(X).n_clusters_ < GMeans(alpha=1e-2).fit(X).n_clusters_

@@ -50,7 +50,7 @@ def test_kinds_of_data_agree():
         )
 
 
-def test_tables_and_pictures():
+def test_stability_is_a_table_and_a_picture():
     pytest.importorskip("pandas")
     found = stability(X, [3, 5], n_resamples=3, random_state=0)
     assert "best n_clusters: 5" in repr(found)
@@ -73,12 +73,12 @@ def test_tables_and_pictures():
         ({"n_clusters": 3, "estimator": FuzzyKMeans()}, TypeError, "estimator must be a KMeans, .* got FuzzyKMeans"),
     ],
 )
-def test_wrong_arguments(given, error, message):
+def test_wrong_arguments_are_refused(given, error, message):
     with pytest.raises(error, match=message):
         stability(X, **given)
 
 
-def test_purity():
+def test_purity_is_the_share_of_the_majority():
     assert purity(LABELS, LABELS) == 1.0
     assert purity([0, 0, 1, 1, 1], [3, 3, 3, 3, 3]) == pytest.approx(0.6)
     assert purity([0, 1, 2], [0, 1, 2]) == 1.0

@@ -97,6 +97,7 @@ def test_held_out_points_are_a_share_of_all(holdout):
     assert np.array_equal(held_out.X[:, 0], 2 * held_out.weights)
 
 
+@pytest.mark.long
 def test_a_longer_path_is_no_worse_and_never_falls():
     """The warm start can only lower J from C to C + 1, with or without fresh starts."""
     X = birch(5, random_state=2).data
@@ -155,7 +156,7 @@ def test_fewer_components_than_a_point_keeps_are_all_kept(search):
     assert [fit.n_active_ for fit in found.estimators] == [1, 2, 3, 3, 3]
 
 
-def test_wrong_arguments():
+def test_wrong_arguments_are_refused():
     X = apart(3, 2, 20)[0]
     for changes, error, message in (
         (

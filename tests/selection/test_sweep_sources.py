@@ -15,7 +15,7 @@ X = birch(2, random_state=0).data
 @pytest.mark.parametrize(
     "estimator", [KMeans(), GaussianMixture(covariance_type="tied_spherical", weights="equal", init_params="two-level")]
 )
-def test_the_number_of_clusters(tmp_path, estimator, weighted):
+def test_sweeps_of_a_source_choose_the_number_of_the_array(tmp_path, estimator, weighted):
     np.save(tmp_path / "X.npy", X)
     w = np.random.default_rng(0).uniform(0.5, 1.5, len(X)) if weighted else None
     source = open_data(tmp_path / "X.npy", chunk_rows=60)
@@ -40,7 +40,7 @@ def test_the_same_chunks_give_the_same_bits(tmp_path, estimator):
 
 
 @pytest.mark.parametrize("library", ["polars, lazy", "astropy"])
-def test_tables_that_fits_accept(library):
+def test_sweeps_take_tables_that_fits_take(library):
     columns = {"a": X[:, 0], "b": X[:, 1]}
     if library == "astropy":
         table = pytest.importorskip("astropy.table").Table(columns)

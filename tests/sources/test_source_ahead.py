@@ -52,7 +52,7 @@ def test_two_buffers_serve_all_blocks_of_all_passes(stored):
     assert len(owners) == len(buffers) == 2
 
 
-def test_ranges_of_any_size_and_order(stored):
+def test_ranges_of_any_size_and_order_are_read(stored):
     source, X = stored
     wanted = [(90, 103), (0, 1), (5, 60), (5, 5), (1, 80)]
     for (begin, end), block in zip(wanted, ahead(source, wanted), strict=True):

@@ -66,7 +66,7 @@ def test_read_gives_the_rows(name, source, X):
         assert np.array_equal(out, X[begin:end])
 
 
-def test_rows_that_are_not_there(source):
+def test_rows_that_are_not_there_are_refused(source):
     for begin, end in [(-1, 3), (5, 4), (0, N + 1)]:
         with pytest.raises(ValueError, match=f"rows {begin} to {end} are not among the {N} rows"):
             source.read_into(begin, end, np.empty((max(0, end - begin), 3), source.dtype))
@@ -74,7 +74,7 @@ def test_rows_that_are_not_there(source):
         source.take([3, N])
 
 
-def test_passes_over_the_chunks(source, X):
+def test_passes_visit_the_chunks_in_order(source, X):
     ranges = [(a, min(a + 23, N)) for a in range(0, N, 23)]
     for _ in range(2):
         assert np.array_equal(np.concatenate([source.read(*each) for each in ranges]), X)
@@ -158,7 +158,7 @@ def test_pickled_sources_read_the_same(source, X):
     assert other.select([0]).fingerprint() == source.with_weights(np.arange(N)).select([0]).fingerprint()
 
 
-def test_what_is_no_plain_array_or_table(name, data, source):
+def test_data_of_other_libraries_are_told_from_plain_arrays(name, data, source):
     assert is_source_like(data) == (name in STORED)
     assert is_source_like(source)
 

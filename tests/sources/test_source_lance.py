@@ -42,7 +42,7 @@ def path(lance, X, tmp_path, monkeypatch):
 KEPT = np.r_[:80, 111 : N - 1]
 
 
-def test_rows_in_order_from_any_piece(path, X):
+def test_rows_are_in_order_from_any_piece(path, X):
     source, expected = open_data(path, columns="embedding"), X[KEPT]
     assert source.shape == expected.shape
     for begin, end in ((0, len(source)), (63, 66), (128, 128), (130, 261), (10, 20), (250, 268)):
@@ -91,7 +91,7 @@ def test_a_list_of_another_length_is_named(lance, X, tmp_path):
             read()
 
 
-def test_what_is_no_data_set(lance, path, tmp_path):
+def test_folders_that_are_no_data_set_are_refused(lance, path, tmp_path):
     (tmp_path / "empty.lance").mkdir()
     (tmp_path / "file.lance").write_text("text")
     for name in ("empty.lance", "file.lance"):

@@ -109,7 +109,7 @@ def test_lists_are_rows(tmp_path, X, store, kind):
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "u1", "i1"])
 @pytest.mark.parametrize("store", [parquet, ipc, lance, in_memory, polars, pandas], ids=lambda store: store.__name__)
-def test_numbers_of_every_width(tmp_path, X, store, dtype):
+def test_lists_may_hold_numbers_of_every_width(tmp_path, X, store, dtype):
     stored = (X * 20 + 60).astype(dtype)
     source = open_data(store(tmp_path, stored, "fixed", dtype))
     assert source.dtype == (np.float64 if dtype == "f8" else np.float32)
@@ -162,7 +162,7 @@ def test_a_list_of_another_length_is_named(tmp_path, X, store):
         KMeans(3).fit(open_data(data))
 
 
-def test_files_with_lists_of_other_lengths(tmp_path, X):
+def test_files_with_lists_of_other_lengths_are_refused(tmp_path, X):
     from pyarrow import parquet
 
     parquet.write_table(table(X, "list"), tmp_path / "a.parquet")
@@ -171,7 +171,7 @@ def test_files_with_lists_of_other_lengths(tmp_path, X):
         open_data(tmp_path)
 
 
-def test_lists_stand_alone(X):
+def test_lists_beside_other_columns_are_refused_or_chosen(X):
     both = table(X).append_column("age", pa.array(np.arange(N)))
     with pytest.raises(ValueError, match="column 'embedding' has lists of 6 float32, each of which is a whole row"):
         open_data(both, columns=["embedding", "age"])
@@ -213,7 +213,7 @@ def test_lists_without_rows_are_refused(X):
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float16, np.float32])
-def test_arrays_in_an_array(dtype, X):
+def test_arrays_in_an_array_are_rows(dtype, X):
     """An object array of arrays, as `Series.to_numpy()` returns it, is read like the lists."""
     stored = (40 + 10 * X).astype(dtype)
     column = np.empty(N, dtype=object)
@@ -260,7 +260,7 @@ def test_views_of_lists_are_rows(X):
     assert np.array_equal(open_data(views).read(0, N), X)
 
 
-def test_brain_floats_in_arrays_of_pandas(X):
+def test_brain_floats_in_arrays_of_pandas_are_numbers(X):
     pd, ml_dtypes = pytest.importorskip("pandas"), pytest.importorskip("ml_dtypes")
     stored = X.astype(ml_dtypes.bfloat16)
     source = open_data(pd.DataFrame({"id": ["a"] * N, "embedding": list(stored)}))

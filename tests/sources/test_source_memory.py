@@ -56,6 +56,7 @@ def test_resident_memory_stays_flat(format, tmp_path):
     assert grown < 150
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("format", "parser"), [("csv", "read_csv"), ("jsonl", "read_json")])
 def test_text_is_parsed_in_memory_that_arrow_can_free_alone(format, parser, tmp_path, monkeypatch):
     """A thread of Arrow that frees memory of Python while the interpreter ends would abort the process."""

@@ -63,7 +63,7 @@ def test_columns_that_are_no_numbers_are_named(column, tmp_path):
             open_data(data)
 
 
-def test_columns_of_pandas_and_polars():
+def test_columns_of_pandas_and_polars_are_read():
     frame = pd.DataFrame(
         {
             "a": pd.array([1, None, 3], dtype="Int8"),
@@ -97,7 +97,7 @@ def test_names_are_distinct(tmp_path):
             open_data(data)
 
 
-def test_tables_without_rows_or_columns(tmp_path):
+def test_tables_without_rows_or_columns_are_refused(tmp_path):
     for data in tables(pa.table({"a": pa.array([], pa.float32())}), tmp_path):
         with pytest.raises(ValueError, match="must have at least one row, got none"):
             open_data(data)
@@ -209,7 +209,7 @@ def test_text_is_read_in_pieces_of_whole_lines(tmp_path, rng, monkeypatch):
         assert np.array_equal(source.take([49, 3, 20]), X[[49, 3, 20]])
 
 
-def test_text_without_a_header(tmp_path, caplog):
+def test_text_without_a_header_is_numbered(tmp_path, caplog):
     (tmp_path / "t.csv").write_text("1,2\n3,4\n")
     with caplog.at_level(logging.INFO, logger="cprime"):
         source = open_data(tmp_path / "t.csv")

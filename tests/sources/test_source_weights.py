@@ -19,7 +19,7 @@ def source(request, X, tmp_path):
     return open_data(ALL[request.param](tmp_path, X), chunk_rows=23)
 
 
-def test_weights_of_every_format(source, X, tmp_path):
+def test_weights_of_every_format_are_read(source, X, tmp_path):
     assert source.weights(0, N) is None
     w = np.arange(N)
     np.save(tmp_path / "w.npy", w)
@@ -54,7 +54,7 @@ def test_columns_that_are_weights_are_no_data(source, X):
 
 
 @pytest.mark.parametrize("name", ["npy", "npz", "parquet", "csv", "fvecs", "hdf5 contiguous", "zarr", "npy folder"])
-def test_files_of_one_column(name, X, tmp_path):
+def test_files_of_one_column_are_weights_and_others_are_refused(name, X, tmp_path):
     data = ALL[name](tmp_path, X)
     source = open_data(X)
     with pytest.raises(ValueError, match=r"sample_weight must be one column, .* has 3"):
@@ -64,7 +64,7 @@ def test_files_of_one_column(name, X, tmp_path):
         assert np.allclose(source.with_weights(weights).weights(0, N), X[:, 0])
 
 
-def test_arrays_with_one_axis_in_files_of_arrays(X, tmp_path):
+def test_arrays_with_one_axis_in_files_are_weights(X, tmp_path):
     h5py = pytest.importorskip("h5py")
     zarr = pytest.importorskip("zarr")
     w = np.arange(N, dtype="f4")

@@ -60,7 +60,7 @@ def total(X, weight):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("weighted", [False, True])
-def test_16_gap_to_the_likelihood(dtype, weighted):
+def test_16_gap_to_the_likelihood_is_the_formula(dtype, weighted):
     for X, weight, km in fits(dtype, weighted):
         bounds = km.bounds(X, sample_weight=weight)
         exponents = -squared_distances(X, km.cluster_centers_) / (2 * km.variance_)

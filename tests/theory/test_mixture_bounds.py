@@ -25,7 +25,7 @@ def of_20(variance, entropy):
 
 @pytest.mark.parametrize("n_active", [2, 3, 5, None])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_proposition_4_at_convergence(n_active, weighted):
+def test_proposition_4_holds_at_convergence(n_active, weighted):
     X = clustered(N, D, seed=7)
     weight = random_weights(N) if weighted else None
     gm = GaussianMixture(C, n_active=n_active, tol=1e-13, max_iter=5000, random_state=0, **EQUAL)
@@ -43,7 +43,7 @@ def test_proposition_4_at_convergence(n_active, weighted):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("n_active", [1, 2, 3, 5, 6])
 @pytest.mark.parametrize("variance", [0.3, 1.0, 20.0])
-def test_proposition_4_before_convergence_has_one_term_more(dtype, n_active, variance):
+def test_proposition_4_has_one_term_more_before_convergence(dtype, n_active, variance):
     """F = (20) of Lücke & Forster + (D/2)(1 − σ²_new/σ²), where σ²_new is the mean square of q about its centers."""
     X = clustered(N, D, dtype, seed=7)
     weight = random_weights(N)

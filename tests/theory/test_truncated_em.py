@@ -84,6 +84,7 @@ def seven_overlapping(n_per_cluster):
     return X + np.random.default_rng(0).standard_normal(X.shape), centers
 
 
+@pytest.mark.long
 def test_from_the_truth_em_stays_where_k_means_leaves():
     """Fig. S4: started at the true centers, k-means raises F, lowers L and moves the outer centers out; EM stays."""
     X, truth = seven_overlapping(4000)

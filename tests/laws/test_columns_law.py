@@ -75,7 +75,7 @@ REFUSED = {
     "bytes": (pa.array([b"a"] * N), "(?i)bytes|binary"),
     "lists of text": (pa.array([["a"]] * N), "list"),
     "lists beside numbers": (pa.array([[1.0, 2.0]] * N), "list"),
-    "nested": (pa.array([{"u": 1.0}] * N), "(?i)struct|dict"),
+    "nested": (pa.array([[{"u": 1.0}]] * N), "(?i)struct|dict|lists of|list"),
     "no type, all missing": (pa.nulls(N), "(?i)null|object"),
 }
 # Text files have no types, so these columns are read as numbers.

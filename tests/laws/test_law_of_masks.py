@@ -1,4 +1,4 @@
-"""Every function that takes an array refuses a masked array by name, because masked values are no data."""
+"""Masked values of rows are missing values; every function refuses a masked array as any other argument, by name."""
 
 import numpy as np
 import pytest
@@ -42,10 +42,25 @@ def data_for(cls):
 @pytest.mark.parametrize(
     ("method", "cls"), [(method, cls) for method in METHODS for cls in CLASSES if hasattr(cls, method)]
 )
-def test_masked_rows_are_refused(method, cls):
-    fit = made(cls) if "fit" in method else made(cls).fit(data_for(cls))
-    with pytest.raises(ValueError, match="X is a masked array with 1 masked"):
-        getattr(fit, method)(masked(data_for(cls)))
+def test_masked_rows_are_refused_as_missing_values_are(method, cls):
+    fit, rows = made(cls) if "fit" in method else made(cls).fit(data_for(cls)), masked(data_for(cls))
+    with pytest.raises(ValueError, match=r"NaN|nan") as expected:
+        getattr(fit, method)(rows.filled(np.nan))
+    with pytest.raises(ValueError, match=r"NaN|nan") as found:
+        getattr(fit, method)(rows)
+    assert str(found.value) == str(expected.value)
+
+
+@pytest.mark.parametrize("cls", [cprime.KMeans, cprime.GaussianMixture])
+@pytest.mark.parametrize("dtype", [np.uint8, np.int64, np.float32, np.float64])
+def test_masked_rows_are_fitted_as_missing_values_are(cls, dtype):
+    rows = np.ma.masked_array(np.round(50 * X + 100).astype(dtype))
+    rows[0, 0] = rows[5, 2] = np.ma.masked
+    with_nan = rows.astype(float).filled(np.nan).astype(np.float32 if dtype in (np.uint8, np.float32) else np.float64)
+    fits = [made(cls, missing="marginal", random_state=0, max_iter=5).fit(given) for given in (rows, with_nan)]
+    found = [(each.predict(rows), each.score(cprime.open_data(rows))) for each in fits]
+    assert np.array_equal(found[0][0], found[1][0])
+    assert found[0][1] == found[1][1]
 
 
 @pytest.mark.parametrize("cls", [cls for cls in CLASSES if cls is not drop_in.GaussianMixture])
@@ -111,8 +126,6 @@ def test_functions_refuse_masked_arrays():
     for call in (
         lambda: coresets.lightweight(X, 10, sample_weight=masked(np.ones(60))),
         lambda: seeding.random_rows(X, 3, sample_weight=masked(np.ones(60))),
-        lambda: seeding.kmeans_plusplus(masked(X), 3),
-        lambda: drop_in.k_means(masked(X), 3),
     ):
         with pytest.raises(ValueError, match="is a masked array"):
             call()

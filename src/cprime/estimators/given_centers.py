@@ -17,7 +17,7 @@ from cprime.estimators.validation import check_at_most, check_choice
 from cprime.kernels import Dense, Floats, Rows, SparseRows, as_rows, computing
 from cprime.model.unit import unit_rows
 from cprime.sources.checked import checked
-from cprime.sources.foreign import plain
+from cprime.sources.foreign import plain, unmasked
 
 _METRICS = ("euclidean", "cosine", "inner_product")
 # For metric="inner_product", a thread compares max(_ROWS, _BLOCK / C) rows at a time with all C centers: at most _BLOCK
@@ -103,7 +103,7 @@ def assign(
 
 def _checked_centers(centers: Any) -> Floats:
     """Return the argument `centers` as a contiguous matrix (C, D) of float32 or float64; raise an error if invalid."""
-    centers = plain(centers, "centers")
+    centers = plain(unmasked(centers, "centers"), "centers")
     with np.errstate(over="ignore"):
         found = checked(centers, "centers", dtype=precision_of(centers), order="C")
     check_largest(Dense(found).extent()[0], found.dtype, found.shape[1], "centers")

@@ -17,7 +17,7 @@ from cprime._utils.threads import limited
 from cprime.estimators.validation import check_weights
 from cprime.execution import Data, Local, local
 from cprime.kernels import ReadMissing, Rows, SparseRows, as_rows
-from cprime.sources import Source, is_source_like, open_data
+from cprime.sources import Source, is_source_like, open_alike, open_data
 from cprime.sources.checked import refuse_not_finite
 from cprime.sources.foreign import plain
 from cprime.sources.kinds import Kind, kind_of, library_of, precision
@@ -43,19 +43,21 @@ def opened(estimator: Any, X: Any, sample_weight: Any, reset: bool = True) -> Da
     if type(X) is np.ndarray or not (library_of(X) == "dask" or is_source_like(X)):
         X = validated(estimator, X, reset, make)
         if reset:
-            estimator.__dict__.pop("preparation_", None)
+            for name in ("preparation_", "list_column_"):
+                estimator.__dict__.pop(name, None)
         return local(X, check_weights(sample_weight, X.given()))
     if library_of(X) == "dask":
         return _distributed(estimator, X, sample_weight, reset).read_by(make, has_missing)
-    source = open_data(X)
+    source = open_data(X) if reset else _opened_alike(estimator, X)
+    if source.sparse and not get_tags(estimator).input_tags.sparse:
+        raise TypeError(f"X must have dense rows for {type(estimator).__name__}, {source.name} has sparse rows.")
     if sample_weight is not None:
         source = source.with_weights(sample_weight)
     if reset:
-        _learn_features(estimator, source.n_features, source.columns)
+        _learn_features(estimator, source.n_features, source.columns, source.list_column)
         if source.preparation is not None:
             estimator.preparation_ = source.preparation.as_dict()
         return Local(source).read_by(make, has_missing)
-    source = _selected(estimator, source)
     _check_features(estimator, source.n_features)
     return Local(source.as_type(estimator._dtype()), spread=False).read_by(make, has_missing)
 
@@ -70,7 +72,7 @@ def as_training_data(estimator: Any, X: Any) -> Any:
     X = as_prepared(estimator, plain(X, narrow=True))
     if not is_source_like(X) or library_of(X) == "dask":
         return X
-    return _selected(estimator, open_data(X))
+    return _opened_alike(estimator, X)
 
 
 def _distributed(estimator: Any, X: Any, sample_weight: Any, reset: bool) -> Data:
@@ -109,7 +111,7 @@ def as_given(estimator: Any, X: Any) -> Source:
         raise ValueError(
             f"{type(estimator).__name__} prepares its data (preparation_): they cannot be Dask's or sparse."
         )
-    source = _selected(estimator, open_data(X))
+    source = _opened_alike(estimator, X)
     _check_features(estimator, source.n_features)
     return source
 
@@ -140,19 +142,21 @@ def names_of(estimator: Any) -> NDArray | None:
     return names
 
 
-def _learn_features(estimator: Any, n_features: int, columns: list[str] | None) -> None:
+def _learn_features(estimator: Any, n_features: int, columns: list[str] | None, list_column: str | None = None) -> None:
+    """Set the attributes that describe the columns of training data, and delete those that an earlier fit has left."""
     estimator.n_features_in_ = n_features
-    estimator.__dict__.pop("preparation_", None)  # An earlier fit of this estimator may have left this attribute.
-    estimator.__dict__.pop("feature_names_in_", None)
+    for name in ("preparation_", "feature_names_in_", "list_column_"):
+        estimator.__dict__.pop(name, None)
+    if list_column is not None:
+        estimator.list_column_ = list_column
     if columns is not None and all(isinstance(name, str) for name in columns):
         estimator.feature_names_in_ = np.array(columns, dtype=object)
 
 
-def _selected(estimator: Any, source: Source) -> Source:
-    """Return the source restricted to the columns of the training data; unchanged if it lacks one of their names."""
-    if source.columns is not None:
-        source = source.select(_known(estimator, source.columns))
-    return source
+def _opened_alike(estimator: Any, X: Any) -> Source:
+    """Return X as a source of the columns of the training data, or of its own if it lacks one of their names."""
+    names, column = names_of(estimator), getattr(estimator, "list_column_", None)
+    return open_alike(X, [column] if column is not None else None if names is None else names.tolist())
 
 
 def _known(estimator: Any, columns: list[str]) -> list[str]:

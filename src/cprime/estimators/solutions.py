@@ -12,7 +12,9 @@ from cprime.kernels import Floats, computing
 from cprime.model import Model
 from cprime.neighbors import OnlineCenterIndex
 
-_OF_THE_DATA = ("n_features_in_", "feature_names_in_", "preparation_", "n_categories_", "categories_")
+_OF_THE_DATA = (
+    *("n_features_in_", "feature_names_in_", "list_column_", "preparation_", "n_categories_", "categories_"),
+)
 # Attributes of an estimator with search structures. Copies and pickles omit them; methods that need one build it again.
 CACHES = ("_online_cells", "_approximate_search")
 

@@ -30,7 +30,7 @@ from cprime.seeding.parallel import choose_in_parallel
 from cprime.seeding.random_rows import draw_rows
 from cprime.seeding.two_level import choose_by_two_levels
 from cprime.seeding.validation import MOST_DRAWS
-from cprime.sources.foreign import plain
+from cprime.sources.foreign import plain, unmasked
 from cprime.sources.prepared import Preparation
 
 ACCEPTED = (
@@ -347,7 +347,7 @@ def copied(numbers: Any, data: Data, name: str, **checks: Any) -> NDArray:
 
     name: argument that errors name    checks: further arguments of scikit-learn's `check_array`
     """
-    numbers = plain(numbers, name)
+    numbers = plain(unmasked(numbers, name), name)
     is_plain = type(numbers) is np.ndarray and numbers.dtype == data.dtype and numbers.ndim == 2 and not checks
     if is_plain and numbers.size and np.isfinite(Dense(numbers).extent()[0]):
         # A plain float array is copied without scikit-learn's `check_array`, which takes longer for the same result.

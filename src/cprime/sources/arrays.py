@@ -123,9 +123,10 @@ class SparseSource(Source):
     _is_one_chunk = True
     sparse = True
 
-    def __init__(self, rows: SparseRows, name: str = "X") -> None:
-        super().__init__(name, *columns_of(name, rows.shape, rows.dtype))
+    def __init__(self, rows: SparseRows, name: str = "X", files: Sequence[Stamp] = (), place: str = "") -> None:
+        super().__init__(name, *columns_of(name, rows.shape, rows.dtype), None, files)
         self._rows = rows
+        self._place = place
 
     @property
     def n_bytes(self) -> int:
@@ -162,6 +163,8 @@ class SparseSource(Source):
         out[...] = self._rows[begin:end].dense()
 
     def _identity(self) -> bytes:
+        if self._files:
+            return super()._identity()
         found = hashlib.blake2b(digest_size=32)
         for array in (*self._rows.entries, np.diff(self._rows.begins)):
             found.update(zlib.crc32(memoryview(np.ascontiguousarray(array)).cast("B")).to_bytes(4, "little"))

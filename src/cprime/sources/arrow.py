@@ -1,8 +1,8 @@
-"""Sources of Arrow formats: .parquet, .feather, .arrow, .ipc. A pass over all rows decodes each file once.
+"""Sources of Arrow formats: .parquet, .feather, .arrow, .arrows, .ipc. A pass over all rows decodes each file once.
 
 A file consists of pieces of known length (row groups, record batches); decoding can begin at each piece. A `Cursor` is
 a reading position in a file. It contains the decoded rows of a batch that have not been read yet. Index columns written
-by pandas are not data.
+by pandas are not data. Fields of structures are columns of their own, with names such as "a.b".
 """
 
 import base64
@@ -21,7 +21,17 @@ from numpy.typing import NDArray
 from cprime._utils.files import Stamp
 from cprime._utils.messages import require
 from cprime.sources.base import CHUNK_BYTES, Source
-from cprime.sources.columns import check_names, kind_of_type, matrix_of, put, width_of, write
+from cprime.sources.columns import (
+    check_names,
+    flat,
+    is_flat,
+    kind_of_type,
+    leaf_types,
+    matrix_of,
+    put,
+    width_of,
+    write,
+)
 from cprime.sources.kinds import Kind, index_columns
 
 BATCH_BYTES = 2**20
@@ -30,6 +40,7 @@ COLUMN_BYTES = 2 * 2**20
 # The number of rows that are decoded at a time depends on the length of their lists of numbers. This length is assumed
 # until the first list is read.
 _GUESSED_WIDTH = 2**10
+_FILE_MAGIC = b"ARROW1"  # first bytes of an Arrow file; those of a stream differ
 
 
 class ArrowSource(Source):
@@ -42,9 +53,10 @@ class ArrowSource(Source):
     _reads_text = True
     _format = "table"
     _as_text = False  # whether the source reads one column of row names, of any type, instead of numbers
+    _is_flat = True  # whether no column is a structure or a tensor
 
     def __init__(
-        self, name: str, kinds: Sequence[Kind], names: Sequence[str], counts: Sequence[int], files: Sequence[Stamp]
+        self, name: str, names: Sequence[str], kinds: Sequence[Kind], counts: Sequence[int], files: Sequence[Stamp]
     ) -> None:
         check_names(name, names)
         super().__init__(name, int(sum(counts)), kinds, names, files)
@@ -147,7 +159,8 @@ class Cursor:
         self.file = file
         self.row = source._begin(piece)
         pieces = range(piece, len(source._ends))
-        self._batches = chain.from_iterable(source._batches(file, p) for p in pieces)
+        batches = chain.from_iterable(source._batches(file, p) for p in pieces)
+        self._batches = batches if source._is_flat else map(flat, batches)
         self._rest: Any = None
 
     def forward(self, begin: int, end: int) -> Iterator[Any]:
@@ -180,8 +193,9 @@ class ParquetSource(ArrowSource):
         with reading(str(path), self._format), parquet.ParquetFile(path) as file:
             schema = file.schema_arrow
             counts = [file.metadata.row_group(g).num_rows for g in range(file.num_row_groups)]
-            kinds = stored_kinds(schema, [file.metadata])
-        super().__init__(str(path), kinds, schema.names, counts, (stamp,))
+            columns = stored_columns(schema, [file.metadata])
+        super().__init__(str(path), *columns, counts, (stamp,))
+        self._is_flat = is_flat(schema)
         self._index = index_columns(schema, self.name)
 
     def _open(self) -> Any:
@@ -198,47 +212,106 @@ class ParquetSource(ArrowSource):
 
 
 class IpcSource(ArrowSource):
-    """Source of an Arrow IPC file (.arrow, .ipc, and .feather of version 2); its pieces are the record batches."""
+    """Source of an Arrow IPC file or stream (.arrow, .arrows, .ipc, .feather); its pieces are the record batches."""
 
     _format = "file of Arrow's format"
 
     def __init__(self, path: str | Path, vector: bool = False) -> None:
-        pa = require("pyarrow", str(path))
-        ipc = require("pyarrow.ipc", str(path))
+        pa, ipc = require("pyarrow", str(path)), require("pyarrow.ipc", str(path))
         stamp = Stamp.from_path(path)
+        self._places: list[int] | None = None
         with reading(str(path), self._format), pa.OSFile(str(path)) as opened:
-            file = ipc.open_file(opened)
-            schema = file.schema
-            lengths = ipc.open_file(opened, options=ipc.IpcReadOptions(included_fields=[0])) if len(schema) else file
-            counts = [lengths.get_batch(b).num_rows for b in range(file.num_record_batches)]
-        super().__init__(str(path), [kind_of_type(field.type) for field in schema], schema.names, counts, (stamp,))
-        self._index = index_columns(schema, self.name)
+            self._is_stream = opened.read(len(_FILE_MAGIC)) != _FILE_MAGIC
+            open_file = ipc.open_stream if self._is_stream else ipc.open_file
+            opened.seek(0)
+            schema = open_file(opened).schema
+            opened.seek(0)
+            file = open_file(opened, options=_fields([0] if len(schema) else []))
+            if self._is_stream:
+                places, counts = _places_and_counts(opened, file)
+                has_categories = any(pa.types.is_dictionary(kind) for kind in schema.types)
+                self._places = None if has_categories else places
+            else:
+                counts = [file.get_batch(b).num_rows for b in range(file.num_record_batches)]
+        super().__init__(str(path), *stored_columns(schema), counts, (stamp,))
+        self._index, self._is_flat = index_columns(schema, self.name), is_flat(schema)
+        self._outer = [j for _, _, j in leaf_types(schema)]
 
     def _open(self) -> Any:
         pa = require("pyarrow", self.name)
-        ipc = require("pyarrow.ipc", self.name)
         largest = int(np.diff(self._ends, prepend=0).max()) * self.n_features * 8
-        opened = pa.OSFile if largest <= CHUNK_BYTES else pa.memory_map
-        options = ipc.IpcReadOptions(included_fields=sorted(self._positions))
-        return ipc.open_file(opened(self._files[0].path), options=options)
+        file = (pa.OSFile if largest <= CHUNK_BYTES else pa.memory_map)(self._files[0].path)
+        options = _fields(sorted({self._outer[j] for j in self._positions}))
+        if self._is_stream:
+            return Stream(file, options, self._places)
+        return require("pyarrow.ipc", self.name).open_file(file, options=options)
 
     def _batches(self, file: Any, piece: int) -> Iterator[Any]:
         batch, step = file.get_batch(piece), self._batch_rows()
         return (batch.slice(a, step) for a in range(0, batch.num_rows, step))
 
 
-def stored_kinds(schema: Any, files: Iterable[Any]) -> list[Kind]:
-    """Return the types of the columns of Parquet files, from their schema and the metadata in `files`.
+class Stream:
+    """Reader of the record batches of an Arrow stream by their number, like pyarrow's reader of files.
 
-    Arrow reads categories of numbers as plain numbers; only the files' metadata shows that they are categories.
+    file: the open file    options: options of the reader, such as the columns that are read
+    places: position in the file of each batch [bytes], or None if batches must be read in order, because the stream has
+    dictionaries of categories, which precede the batches that use them
     """
-    pa = require("pyarrow", "a Parquet file")
+
+    def __init__(self, file: Any, options: Any, places: list[int] | None) -> None:
+        self._file = file
+        self._options = options
+        self._places = places
+        self._begin()
+
+    def _begin(self) -> None:
+        from pyarrow import ipc
+
+        self._file.seek(0)
+        self._reader = ipc.open_stream(self._file, options=self._options)
+        self._next = 0
+
+    def get_batch(self, number: int) -> Any:
+        """Return a batch by its number."""
+        if self._places is not None:
+            self._file.seek(self._places[number])
+            return self._reader.read_next_batch()
+        if number < self._next:
+            self._begin()
+        while self._next <= number:
+            batch = self._reader.read_next_batch()
+            self._next += 1
+        return batch
+
+
+def _places_and_counts(file: Any, stream: Any) -> tuple[list[int], list[int]]:
+    """Return the position in the file of each batch of a stream [bytes], and its number of rows."""
+    places, counts = [file.tell()], []
+    for batch in stream:
+        counts.append(batch.num_rows)
+        places.append(file.tell())
+    return places, counts
+
+
+def _fields(positions: list[int]) -> Any:
+    """Return options of Arrow's readers by which only the columns at these positions are read."""
+    return require("pyarrow.ipc", "Arrow's format").IpcReadOptions(included_fields=positions)
+
+
+def stored_columns(schema: Any, files: Iterable[Any] = ()) -> tuple[list[str], list[Kind]]:
+    """Return the names and types of the columns of a file in an Arrow format, with the fields of structures apart.
+
+    Arrow reads categories of numbers in Parquet files as plain numbers; only the metadata `files` shows what they are.
+    """
+    pa = require("pyarrow", "a file of Arrow's format")
     categories: dict[str, str] = {}
     for file in files:
         encoded = (file.metadata or {}).get(b"ARROW:schema")
         written = [] if encoded is None else pa.ipc.read_schema(pa.py_buffer(base64.b64decode(encoded)))
         categories |= {field.name: str(field.type) for field in written if pa.types.is_dictionary(field.type)}
-    return [categories.get(field.name) or kind_of_type(field.type) for field in schema]
+    found = leaf_types(schema)
+    return [name for name, _, _ in found], [categories.get(name) or kind_of_type(kind) for name, kind, _ in found]
 
 
 def arrow_buffer(content: bytes) -> Any:

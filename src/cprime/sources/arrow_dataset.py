@@ -9,8 +9,9 @@ from typing import Any
 
 from cprime._utils.files import Stamp
 from cprime._utils.messages import require
-from cprime.sources.arrow import ArrowSource, reading, stored_kinds
+from cprime.sources.arrow import ArrowSource, reading, stored_columns
 from cprime.sources.base import Source
+from cprime.sources.columns import is_flat, leaf_types
 from cprime.sources.kinds import index_columns
 from cprime.sources.tables import TableSource
 
@@ -33,11 +34,12 @@ class DatasetSource(ArrowSource):
             counts = [_count(piece) for piece in self._pieces]
             # Only fragments that are Parquet files have row groups, and types of columns in their metadata.
             files = [fragment.metadata for fragment in fragments if hasattr(fragment, "row_groups")]
-            kinds = stored_kinds(dataset.schema, files)
+            columns = stored_columns(dataset.schema, files)
         self._schema = dataset.schema
         paths = [fragment.path for fragment in fragments if isinstance(fragment.filesystem, LocalFileSystem)]
-        super().__init__(name, kinds, self._schema.names, counts, [Stamp.from_path(path) for path in paths])
-        self._index = index_columns(self._schema, name)
+        super().__init__(name, *columns, counts, [Stamp.from_path(path) for path in paths])
+        self._index, self._is_flat = index_columns(self._schema, name), is_flat(self._schema)
+        self._outer = [self._schema.names[j] for _, _, j in leaf_types(self._schema)]
         partitioning = getattr(dataset, "partitioning", None)
         self._partitions = frozenset(() if partitioning is None else partitioning.schema.names)
 
@@ -47,7 +49,7 @@ class DatasetSource(ArrowSource):
     def _batches(self, file: Any, piece: int) -> Iterator[Any]:
         scanner = file[piece].scanner(
             schema=self._schema,
-            columns=self._stored_columns,
+            columns=list(dict.fromkeys(self._outer[j] for j in self._positions)),
             batch_size=self._batch_rows(),
             batch_readahead=1,
             fragment_readahead=1,

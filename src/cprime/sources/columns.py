@@ -1,6 +1,6 @@
 """Conversion of Arrow columns to NumPy: column types, and Arrow batches to the rows of a matrix."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,54 @@ def kind_of_type(kind: Any) -> Kind:
         width = kind.list_size if types.is_fixed_size_list(kind) else None
         return Lists(inner, width) if isinstance(inner, np.dtype) else str(kind)
     return str(kind)
+
+
+def leaf_types(schema: Any) -> list[tuple[str, Any, int]]:
+    """Return the columns of an Arrow schema with the fields of structures as columns of their own.
+
+    Each is a triple: name ("a.b" for the field b of a structure a), type (lists, for tensors of fixed shape), and
+    position in the schema of the column that contains it.
+    """
+    return [leaf for j, field in enumerate(schema) for leaf in _leaf_types(field.name, field.type, j)]
+
+
+def _leaf_types(name: str, kind: Any, j: int) -> Iterator[tuple[str, Any, int]]:
+    from pyarrow import types
+
+    if types.is_struct(kind):
+        for field in kind:
+            yield from _leaf_types(f"{name}.{field.name}", field.type, j)
+    else:
+        yield name, kind.storage_type if _is_tensor(kind) else kind, j
+
+
+def _is_tensor(kind: Any) -> bool:
+    return getattr(kind, "extension_name", None) == "arrow.fixed_shape_tensor"
+
+
+def is_flat(schema: Any) -> bool:
+    """Return whether no column of an Arrow schema is a structure or a tensor, so that `flat` changes nothing."""
+    from pyarrow import types
+
+    return not any(types.is_struct(kind) or _is_tensor(kind) for kind in set(schema.types))
+
+
+def flat(table: Any) -> Any:
+    """Return an Arrow table or batch with the columns that `leaf_types` describes."""
+    if is_flat(table.schema):
+        return table
+    columns = [column for j in range(table.num_columns) for column in _leaves(table.column(j))]
+    return type(table).from_arrays(columns, names=[name for name, _, _ in leaf_types(table.schema)])
+
+
+def _leaves(column: Any) -> Iterator[Any]:
+    from pyarrow import types
+
+    if types.is_struct(column.type):
+        for values in column.flatten():
+            yield from _leaves(values)
+    else:
+        yield column.cast(column.type.storage_type) if _is_tensor(column.type) else column
 
 
 def values_of(column: Any) -> NDArray:

@@ -1,5 +1,6 @@
-"""Sources of folders: the rows of all files, in the order of their names."""
+"""Sources of several files, whose rows follow one another; those of a folder in the order of their names."""
 
+import json
 from bisect import bisect_right
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime.sources.base import Source
-from cprime.sources.kinds import Kind, Lists, log_left_out
+from cprime.sources.kinds import Kind, Lists, listed, log_left_out
 
 
 class FolderSource(Source):
     """Source of the rows of several files of one format, in sequence; only one file is open at a time."""
 
-    def __init__(self, path: Path, parts: list[Source]) -> None:
+    def __init__(self, name: str, parts: list[Source]) -> None:
         first = parts[0]
         for part in parts[1:]:
             _check_alike(first, part)
@@ -23,7 +24,7 @@ class FolderSource(Source):
         names = first._names
         some_have = [name for name in sorted(index) if not all(name in (part._names or ()) for part in parts)]
         if names is not None and some_have:
-            log_left_out(str(path), some_have)
+            log_left_out(name, some_have)
             names = tuple(name for name in names if name not in some_have)
         orders = [_order(names, part) for part in parts]
         kinds = [
@@ -31,7 +32,7 @@ class FolderSource(Source):
             for stored in zip(*orders, strict=True)
         ]
         files = [stamp for part in parts for stamp in part._files]
-        super().__init__(str(path), 0, kinds, names, files)
+        super().__init__(name, 0, kinds, names, files)
         self._index = index
         self._parts = parts
         self._keeps_narrow = all(part._keeps_narrow for part in parts)
@@ -123,6 +124,19 @@ class FolderSource(Source):
 def files_of(folder: Path) -> list[Path]:
     """Return the sorted files of a folder, except hidden files and files whose names begin with an underscore."""
     return sorted(path for path in folder.iterdir() if not path.name.startswith((".", "_")))
+
+
+def parts_of_data_set(folder: Path) -> list[Path]:
+    """Return the files of a data set that the library `datasets` has saved in a folder; empty for other folders.
+
+    Raises ValueError if the folder holds several data sets (splits), of which one must be chosen.
+    """
+    if (folder / "dataset_dict.json").exists():
+        splits = json.loads((folder / "dataset_dict.json").read_text())["splits"]
+        raise ValueError(f"{folder} holds the data sets {listed(splits)}: choose one, such as {folder / splits[0]}")
+    if not (folder / "state.json").exists():
+        return []
+    return [folder / part["filename"] for part in json.loads((folder / "state.json").read_text())["_data_files"]]
 
 
 def has_partitions(folder: Path) -> bool:

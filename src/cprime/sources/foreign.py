@@ -9,20 +9,21 @@ import numpy as np
 from scipy.sparse import issparse
 
 from cprime._utils.arguments import naming
-from cprime._utils.messages import require
 from cprime._utils.number_types import is_bfloat16
-from cprime.sources.kinds import first_non_number, library_of, without_index
+from cprime.sources.kinds import are_paths, first_non_number, library_of, without_index
 from cprime.sources.tables import has_lists, matrix_of_lists, numbers_of, refuse_nested, table_of
+
+_FRAMES = ("pandas", "polars", "pyarrow")
 
 
 def plain(data: Any, name: str = "X", narrow: bool = False) -> Any:
-    """Convert data of other libraries to a NumPy array or a table; return all other data unchanged.
+    """Convert data of other libraries to a NumPy array or a table; return lists of paths and all other data unchanged.
 
     Tensors and arrays of the array API or DLPack in main memory are not copied if NumPy has their type. Narrow floats
-    that NumPy lacks become float32; bfloat16 only if `narrow` is False. A lazy frame of polars is computed, an astropy
-    table becomes a pandas table without units, and an AnnData object its matrix `X`. A table or series of pandas,
-    polars or pyarrow whose values are lists of numbers becomes the matrix of these lists. A pandas index in a pyarrow
-    table is left out.
+    that NumPy lacks become float32; bfloat16 only if `narrow` is False. A lazy frame of polars is computed, an AnnData
+    object becomes its matrix `X`. Structured arrays, tables of astropy (without units), data sets of Hugging Face and
+    Arrow streams become tables of pyarrow. A table or series whose values are lists of numbers becomes the matrix of
+    these lists. A pandas index in a pyarrow table is left out. Masked values become NaN, as they are missing.
 
     Parameters
     ----------
@@ -39,36 +40,33 @@ def plain(data: Any, name: str = "X", narrow: bool = False) -> Any:
     TypeError
         If the data are not in main memory, or are not one matrix; the message names the conversion to call.
     ValueError
-        If values are masked.
+        If a list has masked values.
     """
     if type(data) is np.ndarray and data.dtype.kind in "biuf" and data.dtype.isbuiltin == 1:
         return data
-    library = library_of(data)
+    library, table = library_of(data), table_of(data)
+    if table is not None:
+        table = without_index(table, name)
+        if has_lists(table):
+            return matrix_of_lists(table)
+        table = numbers_of(table, name)
+        return data if len(getattr(data, "shape", (0, 0))) == 1 and library in _FRAMES else table
     if isinstance(data, np.ndarray):
-        return _of_numpy(_stacked(unmasked(data, name), name), narrow, name)
+        return _of_numpy(_stacked(nan_for_masked(data), name), narrow, name)
     # NumPy makes an array of one object of these; sparse matrices of SciPy may be dicts.
     if isinstance(data, set | frozenset | dict | Iterator) and library != "scipy":
         raise TypeError(f"{name} must be an array, a list or a table of numbers, got {type(data).__name__}.")
+    if are_paths(data):
+        return data
     if isinstance(data, list | tuple):
         with naming(name):
             array = np.asarray(unmasked(data, name))
         # NumPy converts numbers to text if there is text among them.
         return _of_numpy(array if array.dtype.kind not in "SU" else np.asarray(data, dtype=object), False, name)
-    if library in ("dask", "scipy", "builtins"):
+    if library in ("dask", "scipy", "builtins", *_FRAMES):
         return data
-    if library in ("pandas", "polars", "pyarrow"):
-        table = table_of(data)
-        if table is None:
-            return data
-        table = without_index(table, name)
-        if has_lists(table):
-            return matrix_of_lists(table)
-        table = numbers_of(table, name)
-        return data if len(getattr(data, "shape", (0, 0))) == 1 else table
     if library == "torch" and hasattr(data, "detach"):
         return _of_torch(data, name, narrow)
-    if library == "astropy" and hasattr(data, "to_pandas"):
-        return plain(_of_astropy(data, name), name)
     if library == "anndata":
         return plain(data.X, name, narrow) if hasattr(data, "X") else data.to_memory()
     if library == "xarray":
@@ -126,6 +124,16 @@ def _of_numpy(array: np.ndarray, narrow: bool, name: str) -> np.ndarray:
     return array.astype(np.float32)
 
 
+def nan_for_masked(array: Any) -> Any:
+    """Return a masked array as a plain array, of a type with NaN if values are masked; anything else unchanged."""
+    if not isinstance(array, np.ma.MaskedArray):
+        return array
+    if not np.ma.is_masked(array):
+        return np.asarray(array)
+    kind = np.result_type(array.dtype, np.float32) if array.dtype.kind in "biu" else array.dtype
+    return np.ma.filled(array.astype(kind), np.nan)
+
+
 def unmasked(array: Any, name: str) -> Any:
     """Return a masked array without masked values as a plain array, and anything else unchanged.
 
@@ -153,7 +161,7 @@ def array_of(values: Any, name: str, dtype: Any = None) -> np.ndarray:
     Raises ValueError or TypeError, with `name` in the message, if values are masked or no real numbers.
     """
     with naming(name):
-        values = plain(values, name)
+        values = plain(unmasked(values, name), name)
         if issparse(values):
             raise TypeError(f"{name} must be a dense array, got a sparse one: give {name}.toarray().")
         array = np.asarray(values)
@@ -166,24 +174,16 @@ def array_of(values: Any, name: str, dtype: Any = None) -> np.ndarray:
 def as_matrix(data: Any, name: str = "X") -> Any:
     """Return a table or series of lists as a matrix, a table without its index, and anything else unchanged.
 
-    The function is called before other libraries check the data. Raises ValueError if values are masked.
+    Masked values become NaN. The function is called before other libraries check the data.
     """
     data = without_index(data, name)
     table = table_of(data)
     if table is None:
-        return unmasked(data, name)
+        return nan_for_masked(data)
     if has_lists(table):
         return matrix_of_lists(table)
     refuse_nested(table, name)
     return data
-
-
-def _of_astropy(table: Any, name: str) -> Any:
-    require("pandas", "an astropy table")
-    wide = [column for column in table.colnames if getattr(table[column], "ndim", 1) > 1]
-    if wide:
-        raise ValueError(f"{name} has columns of several values a row, {wide}: give a table without them.")
-    return table.to_pandas(index=False)
 
 
 def _of_torch(tensor: Any, name: str, narrow: bool) -> np.ndarray:

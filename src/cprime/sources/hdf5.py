@@ -1,12 +1,19 @@
-"""Sources of data sets in HDF5 files, read by h5py."""
+"""Sources of data sets in HDF5 files, and of matrices in .h5ad files (AnnData), read by h5py."""
 
 from pathlib import Path
 from typing import Any, Self
 
+from scipy.sparse import csc_array, csr_array
+
 from cprime._utils.files import Stamp
 from cprime._utils.messages import require
+from cprime.kernels import SparseRows
+from cprime.sources.arrays import SparseSource
+from cprime.sources.base import Source
 from cprime.sources.chunked import ChunkedSource
-from cprime.sources.kinds import choose_array, columns_of
+from cprime.sources.kinds import choose_array, columns_of, listed
+
+_SPARSE = {"csr_matrix": csr_array, "csc_matrix": csc_array}  # classes for the encodings of sparse matrices in AnnData
 
 
 class Hdf5Source(ChunkedSource):
@@ -60,6 +67,32 @@ def open_hdf5(path: str | Path, key: str | None = None, vector: bool = False) ->
         file.visititems(note)
         name = choose_array(str(path), shapes, None if key is None else key.strip("/"), vector)
         return Hdf5Source(file[name], str(path), stamp, vector)
+
+
+def open_h5ad(path: str | Path, key: str | None = None, vector: bool = False) -> Source:
+    """Return the source of a matrix in an .h5ad file; sparse matrices are read into memory.
+
+    key: place of the matrix in the file, such as "layers/counts" or "obsm/X_pca"; None is "X"
+    """
+    stamp, h5py = Stamp.from_path(path), require("h5py", str(path))
+    place = (key or "X").strip("/")
+    with open_file(path) as file:
+        if place not in file:
+            found = ["X", *(f"{group}/{name}" for group in ("layers", "obsm") for name in file.get(group, ()))]
+            raise ValueError(
+                f"{path} has no matrix {place!r}; it has {listed([name for name in found if name in file])}"
+            )
+        stored = file[place]
+        if isinstance(stored, h5py.Dataset):
+            return Hdf5Source(stored, str(path), stamp, vector)
+        kind = _SPARSE.get(stored.attrs.get("encoding-type"))
+        if kind is None:
+            raise ValueError(
+                f"{path} must hold a matrix in {place!r}, got {stored.attrs.get('encoding-type', 'a group')}"
+            )
+        parts = tuple(stored[name][()] for name in ("data", "indices", "indptr"))
+        matrix = kind(parts, shape=tuple(stored.attrs["shape"])).tocsr()
+    return SparseSource(SparseRows.from_scipy(matrix), str(path), (stamp,), place)
 
 
 def open_dataset(dataset: Any) -> Hdf5Source:

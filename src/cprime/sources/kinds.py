@@ -1,6 +1,7 @@
 """Columns of sources: stored types, the choice of the columns that are read, and those that hold a table's index."""
 
 import logging
+import os
 import tokenize
 import zlib
 from abc import abstractmethod
@@ -103,6 +104,11 @@ def described(items: Sequence[str]) -> str:
     """Return at most the first twelve items as text for a message."""
     shown = ", ".join(items[:12])
     return f"{shown} and {len(items) - 12} more" if len(items) > 12 else shown or "none"
+
+
+def are_paths(data: Any) -> bool:
+    """Return whether data are a list or a tuple of paths, and not empty."""
+    return isinstance(data, list | tuple) and bool(data) and all(isinstance(path, str | os.PathLike) for path in data)
 
 
 def library_of(data: Any) -> str:
@@ -215,6 +221,11 @@ class Columns:
         return None if self._names is None or self._list is not None else self._stored_columns
 
     @property
+    def list_column(self) -> str | None:
+        """Return the name of the column of lists whose values are the rows; None for other data."""
+        return None if self._names is None or self._list is None else self._names[self._positions[0]]
+
+    @property
     def _stored_columns(self) -> list[str] | None:
         """Return the stored names of the chosen columns; None if columns have no names."""
         return None if self._names is None else [self._names[j] for j in self._positions]
@@ -265,6 +276,8 @@ class Columns:
         """
         self._list = None
         kinds = self._chosen_kinds
+        if any_lists(kinds) and len(kinds) > 1:
+            self._take_list()
         any_other = any(isinstance(kind, str) for kind in set(kinds))  # fast if many types are equal
         wrong = [j for j, kind in enumerate(kinds) if isinstance(kind, str)] if any_other else []
         if wrong and self._names is None:
@@ -283,8 +296,8 @@ class Columns:
         name, kind = found[0]
         if len(names) > 1:
             raise ValueError(
-                f"{self.name}: column {name!r} has {kind}, each of which is a whole row: choose it alone, or only "
-                "other columns, with columns="
+                f"{self.name}: column {name!r} has {kind}, each of which is a whole row: choose it alone, with "
+                f"columns={name!r}, or only other columns"
             )
         self._list = kind
         if kind.width is not None:

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from cprime._utils.files import Stamp
 from cprime._utils.messages import require
-from cprime.sources.arrow import ArrowSource, reading
-from cprime.sources.columns import kind_of_type
+from cprime.sources.arrow import ArrowSource, reading, stored_columns
+from cprime.sources.columns import flat, is_flat
 from cprime.sources.kinds import index_columns
 
 _PIECE_ROWS = 2**14
@@ -33,10 +33,8 @@ class LanceSource(ArrowSource):
             n_rows = dataset.count_rows()
         counts = np.diff([*range(0, n_rows, _PIECE_ROWS), n_rows]).tolist()
         files = (Stamp.from_path(dataset.uri),) if os.path.isdir(dataset.uri) else ()
-        super().__init__(
-            name, [kind_of_type(field.type) for field in dataset.schema], dataset.schema.names, counts, files
-        )
-        self._index = index_columns(dataset.schema, name)
+        super().__init__(name, *stored_columns(dataset.schema), counts, files)
+        self._index, self._is_flat = index_columns(dataset.schema, name), is_flat(dataset.schema)
         self._dataset = dataset
         self._place = str(dataset.version)
 
@@ -60,7 +58,7 @@ class LanceSource(ArrowSource):
             wanted = rows[begin : begin + _PIECE_ROWS]
             with reading(self.name, self._format):
                 table = self._dataset.take(wanted.tolist(), columns=self._stored_columns)
-            self._write(table.to_batches(), wanted, out[begin : begin + len(wanted)])
+            self._write(map(flat, table.to_batches()), wanted, out[begin : begin + len(wanted)])
 
 
 def open_lance(path: str | Path, vector: bool = False) -> LanceSource:

@@ -33,7 +33,7 @@ class LinesSource(ArrowSource):
     def __init__(
         self, path: str | Path, kinds: Sequence[Kind], names: Sequence[str], examples: Mapping[str, Sequence[Any]]
     ) -> None:
-        super().__init__(str(path), kinds, names, (), (Stamp.from_path(path),))
+        super().__init__(str(path), names, kinds, (), (Stamp.from_path(path),))
         self._examples = examples
         self._cuts: list[int] = []  # begin [bytes] of each piece of the file, and the end of the last one
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from cprime._utils.files import Stamp
 from cprime.sources.base import Source
 from cprime.sources.kinds import NO_ARRAY, columns_of
+from cprime.sources.tables import TableSource, table_of
 
 SLAB_BYTES = 4 * 2**20
 # If the beginnings of rows are at least this far apart in the file [bytes], each row is read separately, because it
@@ -139,8 +140,8 @@ class MappedSource(Source):
         return self._strides[1] == self._stored.itemsize and n <= self._strides[0] <= 2 * n
 
 
-def open_npy(path: str | Path, vector: bool = False) -> MappedSource:
-    """Return the source of a .npy file."""
+def open_npy(path: str | Path, vector: bool = False) -> Source:
+    """Return the source of a .npy file; a structured array, whose fields become columns, is read into memory."""
     stamp = Stamp.from_path(path)
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
@@ -152,6 +153,8 @@ def open_npy(path: str | Path, vector: bool = False) -> MappedSource:
         raise MemoryError(f"{path} cannot be opened") from error
     if not isinstance(array, np.memmap):
         raise ValueError(f"{path} cannot be read as a .npy file: it holds none")
+    if array.dtype.names is not None and array.ndim == 1:
+        return TableSource(table_of(np.array(array)), str(path), (stamp,))
     return _of_map(array, stamp, str(path), vector)
 
 

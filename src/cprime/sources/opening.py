@@ -14,8 +14,9 @@ from cprime._utils.number_types import check_total_weight
 from cprime.sources.arrays import ArraySource
 from cprime.sources.base import Source, makes_result_of
 from cprime.sources.derived import AS_HELD, MaterializedSource
-from cprime.sources.folder import FolderSource, check_format, files_of, has_partitions
+from cprime.sources.folder import FolderSource, check_format, files_of, has_partitions, parts_of_data_set
 from cprime.sources.foreign import array_of, plain
+from cprime.sources.kinds import are_paths
 from cprime.sources.mapped import open_memmap
 from cprime.sources.prepared import Preparation, PreparedSource, complete
 from cprime.sources.spool import COMPRESSED, fetched, unpacked
@@ -29,6 +30,7 @@ _OPENERS = {
     ".parquet": ("arrow", "ParquetSource", False),
     ".feather": ("arrow", "IpcSource", False),
     ".arrow": ("arrow", "IpcSource", False),
+    ".arrows": ("arrow", "IpcSource", False),
     ".ipc": ("arrow", "IpcSource", False),
     ".csv": ("delimited", "CsvSource", False),
     ".tsv": ("delimited", "CsvSource", False),
@@ -38,6 +40,8 @@ _OPENERS = {
     ".lance": ("lance_dataset", "open_lance", False),
     ".h5": ("hdf5", "open_hdf5", True),
     ".hdf5": ("hdf5", "open_hdf5", True),
+    ".h5ad": ("hdf5", "open_h5ad", True),
+    ".fits": ("tables", "open_fits", True),
     ".fvecs": ("vectors", "open_vecs", False),
     ".bvecs": ("vectors", "open_vecs", False),
     ".fbin": ("vectors", "open_bin", False),
@@ -74,16 +78,18 @@ def open_data(
 
     Parameters
     ----------
-    data : path, array, table or Source
-        The data; a path with ``*``, ``?`` or ``[...]`` means all files that match it. A URL, such as
-        ``s3://bucket/x.parquet``, is first copied to a temporary file by fsspec.
+    data : path, sequence of paths, array, table or Source
+        The data; a path with ``*``, ``?`` or ``[...]`` means all files that match it, in the order of their names. The
+        rows of a sequence of paths follow one another in its order. A URL, such as ``s3://bucket/x.parquet``, is first
+        copied to a temporary file by fsspec.
     columns : str or sequence of str or int, default=None
         Columns to read, in this order: names for tables, positions for arrays. By default all columns except the index
         of a table, which is logged: the columns that the pandas metadata of an Arrow file mark as index, and the first
         columns of a .csv or .tsv file if they have no name. A column of lists of numbers of one length, as in tables of
         embeddings, must be chosen alone and contains whole rows; it is the default if no other column is numeric.
     key : str, default=None
-        Name of the array in an .npz, HDF5 or Zarr file; not needed if only one array is suitable.
+        Name of the array or table in an .npz, HDF5, .h5ad, FITS or Zarr file; not needed if only one is suitable. That
+        of an .h5ad file is ``"X"`` by default.
     chunk_rows : int, default=None
         Number of rows of a chunk. By default data in memory, and at most 2²² rows of at most 512 MiB, are one chunk; a
         chunk of larger files is as many rows as fit in 128 MiB.
@@ -119,21 +125,43 @@ def open_data(
     """
     if columns is not None and not isinstance(columns, str | Iterable):
         raise TypeError(f"columns must be a name or a sequence of names or positions, got {columns!r}.")
+    is_file = isinstance(data, str | os.PathLike) or are_paths(data)
     for name, value in (("header", header), ("separator", separator)):
-        if value is not None and not isinstance(data, str | os.PathLike):
+        if value is not None and not is_file:
             raise ValueError(f"{name} is for .csv and .tsv files, got {type(data).__name__}.")
-    if key is not None and not isinstance(data, str | os.PathLike):
+    if key is not None and not is_file:
         what = f"an open source, {data.name}" if isinstance(data, Source) else type(data).__name__
         raise ValueError(f"key names an array of a file, got {what}.")
     if isinstance(data, Source):
         source = data if columns is None else data.select(columns)
-    elif isinstance(data, str | os.PathLike):
+    elif is_file:
         source = open_path(data, key, header=header, separator=separator).select(columns)
     else:
         source = _open_object(data).select(columns)
+    _refuse_empty(source)
+    return source if chunk_rows is None else source.with_chunk_rows(chunk_rows)
+
+
+def open_alike(data: Any, columns: Sequence[str] | None) -> Source:
+    """Open data for reading row by row: these columns if the data have all of them, otherwise as `open_data`.
+
+    columns: names of the columns, or None
+    """
+    if isinstance(data, Source):
+        names, source = tuple(data.columns or ()), data
+    else:
+        stored = open_path(data) if isinstance(data, str | os.PathLike) or are_paths(data) else _open_object(data)
+        names, source = stored._names or (), stored
+    has_all = columns is not None and set(columns) <= set(names)
+    if has_all or source is not data:
+        source = source.select(columns if has_all else None)
+    _refuse_empty(source)
+    return source
+
+
+def _refuse_empty(source: Source) -> None:
     if source.n_rows == 0:
         raise ValueError(f"{source.name} must have at least one row, got none")
-    return source if chunk_rows is None else source.with_chunk_rows(chunk_rows)
 
 
 def reopened(spec: dict[str, Any]) -> Source:
@@ -153,17 +181,23 @@ def reopened(spec: dict[str, Any]) -> Source:
 
 
 def open_path(
-    path: str | os.PathLike,
+    path: str | os.PathLike | Sequence[str | os.PathLike],
     key: str | None = None,
     vector: bool = False,
     header: bool | None = None,
     separator: str | None = None,
 ) -> Source:
-    """Return the source of a file, folder or URL, with no columns chosen.
+    """Return the source of a file, folder or URL, or of several of these, with no columns chosen.
 
     vector: whether arrays may have one axis
     """
     options = {"key": key, "header": header, "separator": separator}
+    if not isinstance(path, str | os.PathLike):
+        parts = [open_path(each, key, vector, header, separator) for each in path]
+        more = f" and {len(parts) - 1} more" if len(parts) > 1 else ""
+        together = FolderSource(f"{path[0]}{more}", parts)
+        together._opened_with = {"path": [part._opened_with["path"] for part in parts], **options}  # type: ignore[index]
+        return together
     if is_url(path):
         file, spool = fetched(str(path))
         source = spooled(file, spool, str(path), lambda file: _open_path(file, vector, options))
@@ -187,14 +221,14 @@ def _open_path(path: Path, vector: bool, options: dict[str, Any]) -> Source:
                 if value is not None:
                     raise ValueError(f"{name} is not for folders of partitions, got {path}")
             return _opener("arrow_dataset", "open_partitions")(path)
-        return _opened_together(path, files_of(path), vector, options)
+        return _opened_together(path, parts_of_data_set(path) or files_of(path), vector, options)
     return _open_file(path, vector, options)
 
 
 def _opened_together(path: Path, files: list[Path], vector: bool, options: dict[str, Any]) -> Source:
     """Return one source for the rows of several files of one format, in sequence."""
     check_format(path, files, tuple(suffix for suffix in SUFFIXES if suffix not in (".npz", *_FOLDERS)))
-    return FolderSource(path, [_open_file(file, vector, options) for file in files])
+    return FolderSource(str(path), [_open_file(file, vector, options) for file in files])
 
 
 def _open_file(path: Path, vector: bool, options: dict[str, Any]) -> Source:
@@ -259,9 +293,11 @@ def is_source_like(data: Any) -> bool:
     Returns
     -------
     bool
-        True for paths, memory maps, sources, and the arrays and data sets of Zarr, h5py, pyarrow and Lance.
+        True for paths, lists of paths, memory maps, sources, and the arrays and data sets of Zarr, h5py, pyarrow and
+        Lance.
     """
-    return isinstance(data, str | os.PathLike | np.memmap | Source) or _object_opener(data) is not None
+    known = isinstance(data, str | os.PathLike | np.memmap | Source) or are_paths(data)
+    return known or _object_opener(data) is not None
 
 
 def _object_opener(data: Any) -> tuple[str, str] | None:

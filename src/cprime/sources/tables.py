@@ -1,16 +1,20 @@
-"""Sources of tables in memory: pandas, polars and pyarrow."""
+"""Sources of tables in memory: pandas, polars, pyarrow, and others that become tables of pyarrow."""
 
+import math
 import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime._utils.files import Stamp
 from cprime._utils.messages import require
 from cprime._utils.number_types import is_bfloat16
 from cprime.sources.arrays import ArraySource
 from cprime.sources.base import Source
-from cprime.sources.columns import check_names, kind_of_type, matrix_of, values_of, width_of
+from cprime.sources.columns import check_names, flat, kind_of_type, matrix_of, values_of, width_of
 from cprime.sources.kinds import (
     NUMERIC_COLUMNS,
     Kind,
@@ -20,6 +24,7 @@ from cprime.sources.kinds import (
     kind_of,
     kind_of_objects,
     library_of,
+    listed,
     not_numeric,
     precision,
 )
@@ -30,10 +35,10 @@ _NESTED = re.compile(r"(lists|arrays) of |(large_|fixed_size_)?list(_view)?<|str
 class TableSource(ArraySource):
     """Source of a table's numeric columns, copied to a matrix when they are chosen, or of its column of lists."""
 
-    def __init__(self, table: Any) -> None:
+    def __init__(self, table: Any, name: str = "X", files: Sequence[Stamp] = ()) -> None:
         names = _names(table)
-        check_names("X", names)
-        Source.__init__(self, "X", len(table), kinds(table), names)
+        check_names(name, names)
+        Source.__init__(self, name, len(table), kinds(table), names, files)
         if library_of(table) == "pyarrow":
             self._index = index_columns(table.schema, "X")
         self._table = table
@@ -78,19 +83,77 @@ def kinds(table: Any) -> list[Kind]:
 
 
 def table_of(data: Any) -> Any:
-    """Return a table, series or batch of pandas, polars or pyarrow as a table; None for anything else."""
+    """Return a table, series or batch of pandas, polars or pyarrow, or another table, as a table; None for other data.
+
+    Other tables are structured arrays of NumPy, tables of astropy, data sets of Hugging Face, and objects that export
+    Arrow streams, such as results of DuckDB. They become tables of pyarrow. A stream can be read only once. Fields of
+    structures are columns of their own.
+    """
     kind, library = type(data).__name__, library_of(data)
+    if isinstance(data, np.ndarray) and data.dtype.names is not None:
+        return table_of_columns({name: data[name] for name in data.dtype.names})
+    if library == "astropy" and hasattr(data, "colnames"):
+        return table_of_columns({name: data[name] for name in data.colnames})
+    if library == "datasets" and hasattr(data, "with_format"):
+        return table_of(data.with_format("arrow")[:])
     if library not in ("pandas", "polars", "pyarrow"):
-        return None
+        exports = library != "dask" and hasattr(data, "__arrow_c_stream__")
+        return flat(require("pyarrow", "an Arrow stream").table(data)) if exports else None
     if kind == "LazyFrame":
-        return data.collect()
+        return table_of(data.collect())
     if kind == "Series":
         return data.to_frame("values")
-    if library == "pyarrow" and (kind == "RecordBatch" or hasattr(data, "type")):
+    if library == "pyarrow" and (kind in ("RecordBatch", "RecordBatchReader") or hasattr(data, "type")):
         import pyarrow as pa
 
-        return pa.Table.from_batches([data]) if kind == "RecordBatch" else pa.table({"values": data})
-    return data if len(getattr(data, "shape", ())) == 2 else None
+        if kind == "RecordBatchReader":
+            return flat(data.read_all())
+        return flat(pa.Table.from_batches([data]) if kind == "RecordBatch" else pa.table({"values": data}))
+    if len(getattr(data, "shape", ())) != 2:
+        return None
+    if library == "polars" and any(dtype.base_type().__name__ == "Struct" for dtype in data.dtypes):
+        data = data.to_arrow()
+    return flat(data) if library_of(data) == "pyarrow" else data
+
+
+def table_of_columns(columns: Mapping[str, Any]) -> Any:
+    """Return columns as a table of pyarrow: masked values are missing, and several values in each row are lists.
+
+    columns: arrays (n,) or (n, …) by name, which may be masked or have units; values that are not numbers become text
+    """
+    pa = require("pyarrow", "a table of arrays")
+    found = {}
+    for name, column in columns.items():
+        values, mask = np.asarray(column), np.ma.getmaskarray(column) if isinstance(column, np.ma.MaskedArray) else None
+        if values.dtype.kind not in "biuf":
+            found[name] = pa.array([str(value) for value in values])
+            continue
+        values = values.astype(values.dtype.newbyteorder("="), copy=False)
+        flattened = pa.array(values.ravel(), mask=None if mask is None else mask.ravel())
+        width = math.prod(values.shape[1:])
+        found[name] = flattened if values.ndim == 1 else pa.FixedSizeListArray.from_arrays(flattened, width)
+    return pa.table(found)
+
+
+def open_fits(path: str | Path, key: str | None = None, vector: bool = False) -> TableSource:
+    """Return the source of a table in a FITS file, which is read into memory; key: its name or number in the file."""
+    fits = require("astropy.io.fits", str(path))
+    table, stamp = require("astropy.table", str(path)), Stamp.from_path(path)
+    try:
+        with fits.open(path) as units:
+            tables = {
+                str(unit.name or n): n for n, unit in enumerate(units) if getattr(unit, "columns", None) is not None
+            }
+            numbers = {str(n): n for n in tables.values()}
+            if key is not None and key not in tables | numbers:
+                raise ValueError(f"it has no table {key!r}; it has {listed(list(tables))}")
+            if key is None and len(tables) != 1:
+                raise ValueError(f"it has {len(tables)} tables: choose with key= from {listed(list(tables))}")
+            number = next(iter(tables.values())) if key is None else (numbers | tables)[key]
+            columns = table.Table.read(units, hdu=number)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{path} cannot be read as a FITS table: {error}") from error
+    return TableSource(table_of(columns), str(path), (stamp,))
 
 
 def has_lists(table: Any) -> bool:

@@ -174,6 +174,8 @@ class GaussianMixture(Mixture):
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Present if the columns of the data have names.
+    list_column_ : str
+        Name of the column of lists of numbers that was fitted; present after a fit of such a column of a file.
 
     References
     ----------

@@ -131,11 +131,14 @@ class SavableEstimator(BaseEstimator):
         Number of columns of the training data.
     feature_names_in_ : ndarray of str
         Present if the columns of the data have names.
+    list_column_ : str
+        Name of the column of lists of numbers that was fitted; present after a fit of such a column of a file.
     """
 
     n_features_in_: Annotated[int, Size("D")]
     feature_names_in_: Annotated[NDArray, Texts("D"), Presence.OPTIONAL]
     preparation_: Annotated[PreparationArrays, Presence.OPTIONAL]
+    list_column_: Annotated[str, Presence.OPTIONAL]
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

@@ -39,12 +39,6 @@ def test_birch_random_has_centers_within_its_square():
     np.testing.assert_allclose(residuals.var(axis=0), 1, atol=0.1)
 
 
-@pytest.mark.parametrize("make", [birch, birch_random])
-def test_generated_data_depend_on_the_seed_only(make):
-    np.testing.assert_array_equal(make(random_state=3).data, make(random_state=3).data)
-    assert not np.array_equal(make(random_state=3).data, make(random_state=4).data)
-
-
 @pytest.mark.parametrize(
     ("make", "params", "name"),
     [

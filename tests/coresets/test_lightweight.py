@@ -141,13 +141,6 @@ def test_equal_points_are_drawn_by_weight():
     assert 650 < core.indices.sum() < 850
 
 
-def test_the_seed_determines_the_coreset():
-    X = points()
-    first, again, other = (lightweight(X, 30, random_state=seed).indices for seed in (0, 0, 1))
-    assert np.array_equal(first, again)
-    assert not np.array_equal(first, other)
-
-
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [

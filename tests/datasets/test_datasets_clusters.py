@@ -47,16 +47,6 @@ def test_no_cluster_is_empty_where_there_are_as_many_as_points():
     np.testing.assert_array_equal(np.sort(clusters(50, 50, 2, random_state=0).target), np.arange(50))
 
 
-def test_draw_depends_on_the_seed_only():
-    first, again, other = (clusters(300_000, 7, 16, random_state=seed) for seed in (5, 5, 6))
-    for name in ("data", "target", "centers", "spreads"):
-        np.testing.assert_array_equal(first[name], again[name])
-    assert not np.array_equal(first.data, other.data)
-    rng = np.random.RandomState(5)
-    np.testing.assert_array_equal(clusters(300_000, 7, 16, random_state=rng).data, first.data)
-    assert not np.array_equal(clusters(300_000, 7, 16, random_state=rng).data, first.data)
-
-
 def test_memory_is_that_of_the_arrays():
     tracemalloc.start()
     data = clusters(500_000, 1000, 16, random_state=0)

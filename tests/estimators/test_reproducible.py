@@ -26,25 +26,6 @@ def test_threads_of_blas_change_no_bit(make):
 
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
-@pytest.mark.parametrize("init", ["k-means++", "random", "afk-mc2"])
-def test_the_seed_determines_the_fit(make, init):
-    X = clustered(300, 3, n_clusters=20)
-    name = "init" if isinstance(make(8), KMeans) else "init_params"
-
-    def fitted(random_state):
-        return outcome(make(8, random_state=random_state, **{name: init}).fit(X))
-
-    assert fitted(3) == fitted(3) == fitted(np.random.RandomState(3))
-    assert fitted(3) != fitted(4)
-
-
-def test_a_generator_moves_on_from_fit_to_fit():
-    X = clustered(300, 3, n_clusters=20)
-    km = KMeans(8, random_state=np.random.RandomState(3), init="random")
-    assert outcome(km.fit(X)) != outcome(km.fit(X))
-
-
-@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
 def test_given_centers_need_one_start_only(make):
     X = clustered(200, 2)
     calls = []

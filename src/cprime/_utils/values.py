@@ -10,10 +10,12 @@ T = TypeVar("T")
 
 
 def replace(value: T, /, **changes: Any) -> T:
-    """Return a copy of an instance of a frozen dataclass with some fields changed.
+    """Return a copy of an instance of a frozen dataclass, or of a named tuple, with some fields changed.
 
     Cached properties are not copied. This is `dataclasses.replace`, but faster if the class has no `__post_init__`.
     """
+    if isinstance(value, tuple):
+        return value._replace(**changes)  # type: ignore[attr-defined]
     cls: Any = type(value)
     names, plain = _fields(cls)
     if not plain:

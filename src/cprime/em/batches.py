@@ -222,28 +222,28 @@ def _reviewed(
     if before is None:
         recent = RecentRows.empty(after.counts)
         stored = recent.joined(data, result.labels)._replace(n_fitted=n) if stores and n < ENOUGH * C else recent
-        return after._replace(recent=stored)
+        return replace(after, recent=stored)
     recent = RecentRows.empty(before.counts) if before.recent is None else before.recent
     batch, total = after.counts - before.counts, float(after.counts.sum())
     share = float(rate(result.weight, total, plan.decay))
-    recent = recent._replace(shares=(1 - share) * recent.shares + share * batch / result.weight)
+    recent = replace(recent, shares=(1 - share) * recent.shares + share * batch / result.weight)
     if not len(recent.weights) and n >= ENOUGH * C:
         rows = data
     elif stores:
         recent = recent.joined(data, result.labels)
         n = len(recent.weights)
         if n < (min(ENOUGH * C, 2 * recent.n_fitted) if recent.n_fitted else ENOUGH * C):
-            return after._replace(recent=recent)
+            return replace(after, recent=recent)
         rows = recent.data()
     else:
-        return after._replace(recent=recent)
+        return replace(after, recent=recent)
     if recent.n_fitted:
         fit, _ = _fitted(plan.problem(rows), rows, key)
-        recent = recent._replace(n_fitted=n, shares=fit.counts / fit.counts.sum())
-        return fit._replace(recent=recent if n < ENOUGH * C else recent.without_rows())
+        recent = replace(recent, n_fitted=n, shares=fit.counts / fit.counts.sum())
+        return replace(fit, recent=recent if n < ENOUGH * C else recent.without_rows())
     remembered = max(total**plan.decay, float(batch.sum()) if rows is data else float(recent.weights.sum()))
     model, counts, weights = jump_between_batches(rows, after.model, after.counts, remembered * recent.shares, key)
-    recent = recent._replace(shares=weights / weights.sum())
+    recent = replace(recent, shares=weights / weights.sum())
     # Cells do not follow centers that jump, so the next batch needs new ones.
     return Online(model, counts, recent.without_rows(), after.cells if model is after.model else None)
 

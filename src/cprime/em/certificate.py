@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime._utils.random import Key, Purpose
+from cprime._utils.values import replace
 from cprime.execution import Data, rows_of
 from cprime.execution.base import RowSample
 from cprime.execution.block import ActiveSet, Block
@@ -237,7 +238,7 @@ def certify(
 
     def compare(rows: NDArray[np.int64]) -> Comparison:
         sample = data.take(rows)
-        return loss.compare(sample if find is None else sample._replace(kept=find(sample.X)))
+        return loss.compare(sample if find is None else replace(sample, kept=find(sample.X)))
 
     found = compare(rows_of(data, np.sort(draws.choice(data.n_weighted, m, replace=False))))
     result: dict[str, Any] = {"n_points": m, **_agreement(found.agrees, is_sample=m < data.n_weighted)}

@@ -133,7 +133,7 @@ def best_of_short_runs(data: Data, start: Callable[[Key], Model], plan: FitPlan,
     short = replace(plan, stage=EM(settings), callback=None)
     best: tuple[int, float] | None = None
     for i in range(_CANDIDATES):
-        each = key._replace(run=len(_FIRST) + (key.run - len(_FIRST)) * _CANDIDATES + i)
+        each = replace(key, run=len(_FIRST) + (key.run - len(_FIRST)) * _CANDIDATES + i)
         fit = run(data, partial(start, each), short, each)
         value = -fit.model.n_collapsed, fit.bound
         if best is None or value > best:

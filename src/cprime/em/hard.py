@@ -162,7 +162,7 @@ class Lazy:
         stay = (1 + self.epsilon) ** 2 * after.costs[movers, 0].astype(np.float64) >= there
         ids, costs = after.ids.copy(), after.costs.copy()
         ids[movers[stay], 0], costs[movers[stay], 0] = old[stay], there[stay]
-        return found._replace(kept=ActiveSet(ids, costs, after.bounds))
+        return replace(found, kept=ActiveSet(ids, costs, after.bounds))
 
 
 def _reassignment_sums(

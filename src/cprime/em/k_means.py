@@ -274,8 +274,8 @@ class JumpStep:
         share = 1.0 if stale else jumped.n_relabelled / data.n_weighted
         known = search.jumped(known, jumped.one, jumped.cut, share)
         if self.goes_on or gain > _EXCHANGE_TOL * stage.settings.tol:
-            return step._replace(model=model, stage=replace(stage, progress=progress, gain=gain)), known
-        return step._replace(model=model, stage=Lloyd(stage.settings, progress)), known
+            return replace(step, model=model, stage=replace(stage, progress=progress, gain=gain)), known
+        return replace(step, model=model, stage=Lloyd(stage.settings, progress)), known
 
 
 @storable("em.Lloyd")

@@ -102,7 +102,8 @@ class EM(FirstStage):
         change = abs(found.bound - self.last)
         after = replace(self, last=found.bound, n_steps=self.n_steps + 1)
         end = self._end(totals, change < self.settings.tol)
-        return found._replace(
+        return replace(
+            found,
             model=model.maximise(totals.moments, self.prior),
             stage=after if end is None else Final(after, end),
             change=change,
@@ -166,17 +167,17 @@ class Momentum(EM):
         new = model.maximise(totals.moments, self.prior)
         after = replace(self, last=found.bound, n_steps=n_steps, extrapolated=False, little=None)
         if end is not None:
-            return found._replace(model=new, stage=Final(replace(after, before=None), end), change=change, end=end)
+            return replace(found, model=new, stage=Final(replace(after, before=None), end), change=change, end=end)
         after = replace(after, streak=self.streak + 1)
         if self.little is not None and gain > 0:
             after = replace(after, pace=max(self.little / gain, 1.0))
         if small and self.extrapolated:
-            return found._replace(model=new, stage=replace(after, little=gain), change=change)
+            return replace(found, model=new, stage=replace(after, little=gain), change=change)
         after = replace(after, before=new, extrapolated=self.before is not None)
         if not after.extrapolated:
-            return found._replace(model=new, stage=after, change=change)
+            return replace(found, model=new, stage=after, change=change)
         further = partial(new.extrapolated, self.before, (after.streak - 1) / (after.streak + 2))
-        return found._replace(model=DeferredModel(further), stage=after, change=change)
+        return replace(found, model=DeferredModel(further), stage=after, change=change)
 
     def standing(self, model: Model) -> Model:
         return self.before if self.extrapolated else model

@@ -138,13 +138,13 @@ class BoundedSizes:
             _ACCURACY,
             self.metric,
         )
-        fine = options._replace(tol=min(options.tol, _FINE), accuracy=_FINE)
+        fine = replace(options, tol=min(options.tol, _FINE), accuracy=_FINE)
         lists = found["neighbors"]
         first = _Candidates(data, lists, None if lists is None else found["labels"])
         best = _alternate(data, options, centers, first)
         if n_pairs <= _MEDIUM and C > 1:
             shortens = (n_pairs > _SMALL or weights is not None) and not is_given(problem.init)
-            short = options._replace(max_iter=min(options.max_iter, _SHORT)) if shortens else options
+            short = replace(options, max_iter=min(options.max_iter, _SHORT)) if shortens else options
             others = []
             for start, steps in _starts(data, problem, key, short, fine, matches):
                 other = _alternate(data, steps[0], start, _Candidates(data))
@@ -159,7 +159,7 @@ class BoundedSizes:
         if found["final_assignment"] != "exact":
             return best
         ids, squared = _Candidates(data, None, best.nearest, 1).find(best.centers)
-        return best._replace(nearest=ids[:, 0], least=_sum_of(squared[:, 0], weights))
+        return replace(best, nearest=ids[:, 0], least=_sum_of(squared[:, 0], weights))
 
 
 class _Balanced(NamedTuple):
@@ -207,16 +207,16 @@ def _starts(
     if is_given(problem.init):
         centers = problem.plain_start(data, Key(0)).centers
         yield centers, (fine,)
-        yield centers, (fine._replace(by_distances=True, tol=0),)
+        yield centers, (replace(fine, by_distances=True, tol=0),)
     elif whole is not None:
         X, weights = whole
         for run in range(_STARTS if data.n_points * C <= _SMALL else _FEW_STARTS):
-            rng = key._replace(run=run).random_state(Purpose.SIZES)
+            rng = replace(key, run=run).random_state(Purpose.SIZES)
             rows = choose_by_kmeans_plusplus(X, C, weights, rng) if run % 2 else draw_rows(local(X, weights), C, rng)
             start = X[rows].dense()
             if matches:
                 start = start[options.bounds.match(np.bincount(X.nearest(start)[0][:, 0], weights, C))]
-            by_distances = options._replace(by_distances=True, tol=_FEW_REASSIGNED)
+            by_distances = replace(options, by_distances=True, tol=_FEW_REASSIGNED)
             yield start, (options,) if run % 2 else (by_distances, options)
 
 
@@ -315,7 +315,7 @@ def _alternate(data: Data, options: _Options, centers: Floats, candidates: _Cand
         else:
             converged = best is not None and best.inertia - found.inertia <= options.tol * found.inertia
         if best is None or best.inertia > found.inertia:
-            best = found._replace(counts=sums.counts)
+            best = replace(found, counts=sums.counts)
         if converged:
             break
         labels, centers = found.labels, _means(sums, centers, options.metric)

@@ -158,7 +158,7 @@ def solve(
                 if done.fit is not None:
                     fit = proceed(data, done.fit, plan, each_pass)
                 else:
-                    key = key._replace(run=number)
+                    key = replace(key, run=number)
                     fit = run(data, partial(problem.start, data, key), plan, key, each_pass)
                 fit, measured = _measured(data, fit, plan, checkpoint is None)
             if problem.n_starts == 1 or _is_better(fit, done.best):

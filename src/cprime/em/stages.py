@@ -204,7 +204,7 @@ class Warmup(Stage):
         step = self.before.measured(model, totals)
         error = math.exp(-2 * step.bound / data.n_features) if self.settles else math.inf
         over = self.n == 1 or (self.settles and error > (1 - _SETTLED) * self.error)
-        return step._replace(stage=self.before if over else replace(self, n=self.n - 1, error=error))
+        return replace(step, stage=self.before if over else replace(self, n=self.n - 1, error=error))
 
     def loss(self, model: Any) -> Loss:
         loss: Loss = self.before.loss(model)

@@ -169,7 +169,7 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
         with spilling(self.spill, self.checkpoint, data, plan.n_kept):
             if self.checkpoint is not None:
                 checkpoint, runs = opened_checkpoint(self, data, key)
-                key = key._replace(seed=checkpoint.description["seed"])
+                key = replace(key, seed=checkpoint.description["seed"])
                 if checkpoint.description["features"] is not None:
                     self.feature_names_in_ = np.array(checkpoint.description["features"], dtype=object)
             with watch.fit(problem.n_starts, self.max_iter + plan.search.warmup):

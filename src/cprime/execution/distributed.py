@@ -24,6 +24,7 @@ import dask
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime._utils.values import replace
 from cprime.execution import dask_tasks as tasks
 from cprime.execution.base import Data, Job, P, RowSample, merge
 from cprime.execution.block import Chunk, by_chunk, join_active_sets
@@ -83,7 +84,7 @@ class Distributed(Data):
         self._heavy: NDArray[np.int64] | None = None  # number of positive weights in each chunk, computed on first use
 
     def prepared(self, prepare: Prepare) -> "Distributed":
-        self._reading, self._blocks = self._reading._replace(prepare=prepare), None
+        self._reading, self._blocks = replace(self._reading, prepare=prepare), None
         return self
 
     def read_by(
@@ -91,7 +92,7 @@ class Distributed(Data):
     ) -> "Distributed":
         self.n_features = self.n_features if n_features is None else n_features
         self.sparse = self.sparse if sparse is None else sparse
-        self._reading, self.has_missing, self._blocks = self._reading._replace(rows=rows), has_missing, None
+        self._reading, self.has_missing, self._blocks = replace(self._reading, rows=rows), has_missing, None
         return self
 
     @property

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from cprime import _core
 from cprime._utils.threads import resolve_threads
+from cprime._utils.values import replace
 from cprime.kernels import arguments as check
 from cprime.kernels.arguments import CoreRows
 from cprime.kernels.measures import Floats, GaussianParameters
@@ -174,7 +175,7 @@ def respond(
     C, D = given.means.shape
     units = small_units(X, given.means) if moments and given.factors.ndim == 2 else None
     if units is not None:
-        X, given = X.times(units), given._replace(means=given.means * units, factors=given.factors / units)
+        X, given = X.times(units), replace(given, means=given.means * units, factors=given.factors / units)
     labels, (log_sum, mean) = np.empty(len(X), dtype=np.int32), np.empty((2, len(X)))
     sums = (np.zeros(C), np.zeros((C, D)), np.zeros(given.factors.shape)) if moments else (None, None, None)
     tails, row_weights = None, None

@@ -116,7 +116,7 @@ class MissingRows(Dense):
         with limited(n_threads):
             ids, costs = self._by_kind(
                 lambda X, rows: X.nearest(components, n_kept, hint=_rows_of(hint, rows)),
-                lambda X, rows: X._marginals(components).best(X, n_kept),
+                lambda X, rows: X.marginals(components).best(X, n_kept),
             )
         return ids, costs
 
@@ -129,7 +129,7 @@ class MissingRows(Dense):
         with limited(n_threads):
             ids, costs = self._by_kind(
                 lambda X, rows: X.top_k(components, lists, previous[rows], n_kept),
-                lambda X, rows: X._marginals(components).top_k(X, lists, previous[rows], n_kept),
+                lambda X, rows: X.marginals(components).top_k(X, lists, previous[rows], n_kept),
             )
         return ids, costs
 
@@ -160,7 +160,7 @@ class MissingRows(Dense):
             return added(X.search_lists(components, lists, previous[rows], n_kept, _rows_of(extra, rows), **more))
 
         def of_missing(X: Self, rows: Places) -> tuple[Ids, Floats, Ids]:
-            costs, more, weight = X._marginals(components).costs, _rows_of(extra, rows), _rows_of(weights, rows)
+            costs, more, weight = X.marginals(components).costs, _rows_of(extra, rows), _rows_of(weights, rows)
             return added(among_offered(costs, X, lists, previous[rows], n_kept, more, evidence, weight))
 
         with limited(n_threads):
@@ -221,14 +221,15 @@ class MissingRows(Dense):
 
         def of_missing(X: Self, rows: Places) -> tuple[()]:
             shares = q[rows] if weight is None else q[rows] * weight[rows, np.newaxis]
-            found.append(X._marginals(components).moments(X.array, X.observed, kept[rows], shares))
+            found.append(X.marginals(components).moments(X.array, X.observed, kept[rows], shares))
             return ()
 
         with limited(n_threads):
             self._by_kind(of_complete, of_missing)
         return _sums(found)
 
-    def _marginals(self, components: GaussianParameters) -> Marginals | DiagonalMarginals:
+    def marginals(self, components: GaussianParameters) -> Marginals | DiagonalMarginals:
+        """Return the search structure and kernels of marginal densities of Gaussians, for rows with missing values."""
         given = check.gaussians(components, self)
         return (DiagonalMarginals if given.factors.ndim == 2 else Marginals)(given)
 
@@ -238,7 +239,7 @@ class MissingRows(Dense):
         ids, q (n, H): components of each row and their responsibilities
         normal (n, D): standard normal numbers; if given, missing values are drawn from the only component (H = 1)
         """
-        return self._marginals(components).imputed(self.array, self.observed, ids, q, normal)
+        return self.marginals(components).imputed(self.array, self.observed, ids, q, normal)
 
     def respond(
         self,
@@ -257,7 +258,7 @@ class MissingRows(Dense):
             return found.labels, found.log_sum, found.mean
 
         def of_missing(X: Self, rows: Places) -> tuple[Ids, Doubles, Doubles]:
-            labels, log_sum, mean, own = X._marginals(components).respond(X, _rows_of(weight, rows), None, moments)
+            labels, log_sum, mean, own = X.marginals(components).respond(X, _rows_of(weight, rows), None, moments)
             sums.append(own)
             return labels, log_sum, mean
 
@@ -268,7 +269,7 @@ class MissingRows(Dense):
     def responsibilities(self, components: GaussianParameters, *, n_threads: int | None = None) -> Doubles:
         def of_missing(X: Self, rows: Places) -> tuple[Doubles]:
             out = np.empty((len(X), len(components.means)))
-            X._marginals(components).respond(X, None, out, moments=False)
+            X.marginals(components).respond(X, None, out, moments=False)
             return (out,)
 
         with limited(n_threads):

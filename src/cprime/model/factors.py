@@ -249,7 +249,7 @@ class Factors(Gaussian):
         spread = explained(loadings)
         spread += noise
         scale = DataScale.measure(moments.counts, means, spread, dtype)
-        scale = scale._replace(resolution=self._pooled(scale.resolution))
+        scale = replace(scale, resolution=self._pooled(scale.resolution))
         del spread
         return replace(
             self,

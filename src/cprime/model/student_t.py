@@ -161,7 +161,7 @@ class StudentT(OwnCovariance):
     def gaussians(self) -> GaussianParameters:
         """Parameters of the t densities for kernels; costs are −2 log p(c, x) minus a constant for all c and x."""
         given = super().gaussians
-        return given._replace(dof=np.clip(self.dof, *_COMPUTED).astype(given.means.dtype))
+        return replace(given, dof=np.clip(self.dof, *_COMPUTED).astype(given.means.dtype))
 
     def conditional(self, columns: NDArray[np.intp]) -> NoReturn:
         raise ValueError("Conditionals need Gaussian components, got t distributions: their extent depends on the row.")
@@ -181,7 +181,7 @@ class StudentT(OwnCovariance):
         scaled, counts, logs = scaled_responsibilities(
             self.gaussians, shares.ids, shares.costs, shares.responsibilities, block.sample_weight
         )
-        return StudentTMoments(counts, super().summarise(block, shares._replace(responsibilities=scaled)), logs)
+        return StudentTMoments(counts, super().summarise(block, replace(shares, responsibilities=scaled)), logs)
 
     def expect_all(self, block: Block) -> Expected:
         found = block.X.respond(self.gaussians, block.sample_weight)

@@ -80,7 +80,7 @@ class Checkpoint:
                     _remove(path)
             _describe(self.folder, self.description | {"arrays": tuple(sorted(arrays))})
         except OSError as error:
-            raise self._failed("it could not be made", error) from error
+            raise self.failure("it could not be made", error) from error
         self.store(arrays)
 
     def store(self, arrays: dict[str, np.ndarray]) -> None:
@@ -92,7 +92,7 @@ class Checkpoint:
     def save(self, runs: Runs) -> None:
         """Write a state and delete all but the newest two; skip this if the last took over 2 % of the time since."""
         if self._failure is not None:
-            raise self._failed("the data could not be written to it", self._failure) from self._failure
+            raise self.failure("the data could not be written to it", self._failure) from self._failure
         start = perf_counter()
         if self._last and (start - self._last) * _SHARE < self._cost:
             return
@@ -113,7 +113,7 @@ class Checkpoint:
             flush(self.folder)
         except OSError as error:
             shutil.rmtree(place, ignore_errors=True)
-            raise self._failed("no state could be written, a resumed fit continues from the last one", error) from error
+            raise self.failure("no state could be written, a resumed fit continues from the last one", error) from error
         _remove_all([old for _, old in states[: 1 - _KEPT_STATES or None]])
         self._last = perf_counter()
         self._cost = self._last - start
@@ -141,7 +141,7 @@ class Checkpoint:
         except OSError as error:
             self._failure = error
 
-    def _failed(self, what: str, error: OSError) -> OSError:
+    def failure(self, what: str, error: OSError) -> OSError:
         return OSError(error.errno, f"checkpoint {self.folder}: {what} ({error.strerror or error})")
 
 
@@ -186,7 +186,7 @@ def opened(folder: str | os.PathLike[str], description: dict[str, Any], data: Da
         try:
             _describe(path, before | {"output": description["output"]})
         except OSError as error:
-            raise checkpoint._failed("its output could not be replaced", error) from error
+            raise checkpoint.failure("its output could not be replaced", error) from error
     return checkpoint, runs or Runs()
 
 

@@ -52,7 +52,7 @@ class ComparingLookup:
         found = FullLookup()(block, points, kept, components, n_kept)
         weighted = block.n_weighted
         moved = weighted if kept is None else block.count(found.kept.winners != kept.winners)
-        return found._replace(stats=SearchStats(weighted, moved))
+        return replace(found, stats=SearchStats(weighted, moved))
 
 
 @dataclass(frozen=True)

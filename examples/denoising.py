@@ -14,7 +14,7 @@ matrix.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from cprime import GaussianMixture
+from cprime import Factors, GaussianMixture
 from cprime.datasets import assembled, patches
 from cprime.theory import posterior_mean
 
@@ -57,7 +57,7 @@ def psnr(image):
 KINDS = {
     "one variance": {"covariance_type": "tied_spherical"},
     "variances by pixel": {"covariance_type": "diag"},
-    "8 factors": {"covariance_type": "factors", "n_factors": 8},
+    "8 factors": {"covariance_type": Factors(8)},
 }
 pictures = {"noisy": noisy}
 for name, kind in KINDS.items():

@@ -56,7 +56,7 @@ def errors(means, covariances):
 X, n = clusters_in_noise(0.05)
 options = {"n_init": 3, "tol": 1e-5, "max_iter": 500, "random_state": 0}
 gaussians = GaussianMixture(2, **options).fit(X)
-tails = StudentTMixture(2, shared_dof=True, **options).fit(X)
+tails = StudentTMixture(2, dof="shared", **options).fit(X)
 scores = tails.score_outliers(X)
 inside = scores > 0.15
 groups = [X[inside & (tails.labels_ == c)] for c in range(2)]
@@ -87,7 +87,7 @@ off = {name: [] for name in kinds}
 for share in shares:
     sets = [clusters_in_noise(share, seed)[0] for seed in range(3)]
     for name, kind in kinds.items():
-        extra = {"shared_dof": True} if kind is StudentTMixture else {}
+        extra = {"dof": "shared"} if kind is StudentTMixture else {}
         fits = [kind(2, **options, **extra).fit(data) for data in sets]
         off[name].append(
             np.median([errors(fit.means_, fit.covariances_)[0] for fit in fits])

@@ -76,7 +76,7 @@ def _equal(a: Any, b: Any) -> bool:
 
 def _check_finite(fitted: Fitted) -> None:
     """Check that fitted attributes are finite, except J in the history of mixtures that do not compute it."""
-    family = getattr(fitted.estimator, "covariance_type", "tied_spherical")
+    family = getattr(fitted.estimator, "covariance_type_", "tied_spherical")
     no_squares = family != "tied_spherical" or hasattr(fitted.estimator, "dof_")
     for name in _attributes(fitted.estimator):
         value = getattr(fitted.estimator, name)

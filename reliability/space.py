@@ -258,9 +258,10 @@ def _mixture(draw: Draw, points: Points) -> dict[str, Any]:
 def _gaussian_mixture(draw: Draw, points: Points) -> dict[str, Any]:
     params = _mixture(draw, points)
     if points.D > 1 and rarely(draw, 20):
-        params["covariance_type"] = draw.choice(FACTORED)
+        params["covariance_type"] = name = draw.choice(FACTORED)
         if rarely(draw, 60):
-            params["n_factors"] = draw.integer(0, min(points.D - 1, 6))
+            options = {"n_factors": draw.integer(0, min(points.D - 1, 6)), "isotropic": name == "ppca"}
+            params["covariance_type"] = {"Factors": options}
     return params
 
 
@@ -269,7 +270,7 @@ def _student_t_mixture(draw: Draw, points: Points) -> dict[str, Any]:
     if rarely(draw, 40):
         params["dof"] = draw.choice((0.01, 0.5, 1.0, 3.0, 30.0, 1e6, 1e12))
     elif rarely(draw, 40):
-        params["shared_dof"] = True
+        params["dof"] = "shared"
     return params
 
 

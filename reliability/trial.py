@@ -15,6 +15,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import cprime
+from cprime import Factors
 from cprime.search import Graph, Papers
 from reliability import data, laws, oracles
 from reliability.derived import Derived
@@ -81,10 +82,10 @@ class _Trial(Derived):
     def _estimator(self, unit: float = 1.0, **changes: Any) -> Any:
         """Return the estimator of the case; unit: factor of the data and of arguments in data units."""
         params = dict(self.case.params) | changes
-        search = params.get("search")
-        if isinstance(search, dict):
-            ((name, options),) = search.items()
-            params["search"] = {"Graph": Graph, "Papers": Papers}[name](**options)
+        for argument, value in params.items():
+            if isinstance(value, dict):
+                ((name, options),) = value.items()
+                params[argument] = {"Graph": Graph, "Papers": Papers, "Factors": Factors}[name](**options)
         C = params.get("n_clusters", params.get("n_components", 1))
         for name in ("init", "init_params", "means_init"):
             if name in params:

@@ -95,6 +95,9 @@ def test_checkpoints_continue(release, tmp_path):
         assert fitted.score(data_of(release, folder.name)) == pytest.approx(expected[folder.name][0], rel=1e-3)
 
 
+TWO_FACTORS = {"object": {"class": "covariance.Factors", "fields": {"n_factors": 2, "isotropic": True}}}
+
+
 @pytest.mark.parametrize(
     ("former", "present"),
     [
@@ -112,12 +115,16 @@ def test_checkpoints_continue(release, tmp_path):
         ({"search": "auto", "n_neighbors": "auto", "certificate": 1000}, {"search": "auto"}),
         ({"assignment": "posterior"}, {"assignment": "sampled"}),
         ({"semi_supervised": "auto"}, {"semi_supervised": False}),
+        ({"covariance_type": "ppca", "n_factors": 2}, {"covariance_type": TWO_FACTORS}),
+        ({"covariance_type": "full", "n_factors": 2}, {"covariance_type": "full"}),
+        ({"dof": "estimate", "shared_dof": True}, {"dof": "shared"}),
+        ({"dof": 3.0, "shared_dof": True}, {"dof": 3.0}),
     ],
 )
 def test_former_parameters_are_read_with_their_present_names_and_values(former, present):
     found = present_params(former)
     assert found.items() >= present.items()
-    assert not found.keys() & {"exchange", "n_neighbors", "certificate", "final_assignment"}
+    assert not found.keys() & {"exchange", "n_neighbors", "certificate", "final_assignment", "n_factors", "shared_dof"}
 
 
 def data_of(release, name):

@@ -88,7 +88,7 @@ def test_a_mixture_without_options_is_that_of_the_estimator(fit, write, X):
     np.testing.assert_array_equal(found.means_, GaussianMixture(9, random_state=0).fit(X).means_)
 
 
-@pytest.mark.parametrize(("text", "dof"), [("3", 3.0), ("estimate", "estimate")])
+@pytest.mark.parametrize(("text", "dof"), [("3", 3.0), ("estimate", "estimate"), ("shared", "shared")])
 def test_mixtures_of_t_distributions_equal_those_in_python(text, dof, fit, write, X):
     figures, found = fit(write("x.npy", X), "-m", "student-t", "--dof", text, "--tol", 1.0)
     expected = StudentTMixture(9, dof=dof, tol=1.0, random_state=0).fit(X)

@@ -38,6 +38,7 @@ MISTAKES = (
     "fit x.npy -k 3 --dtype float16 -o m.safetensors",
     "fit x.npy -k 3 -m gmm --dof 3 -o m.safetensors",
     "fit x.npy -k 3 -m student-t --n-factors 3 -o m.safetensors",
+    "fit x.npy -k 3 -m gmm --covariance-type diag --n-factors 3 -o m.safetensors",
     "fit x.npy -k 3 -m student-t --dof many -o m.safetensors",
     "fit x.npy -k 3 -m student-t --dof 0 -o m.safetensors",
     "fit x.npy -k 3 -m gmm --n-active 20 -o m.safetensors",

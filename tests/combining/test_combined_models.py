@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import cprime
-from cprime import GaussianMixture, KMeans, StudentTMixture, combine
+from cprime import Factors, GaussianMixture, KMeans, StudentTMixture, combine
 from cprime.selection.merging import merge
 
 TYPES = ("full", "diag", "spherical", "tied", "tied_spherical")
@@ -243,7 +243,7 @@ def test_models_that_do_not_fit_each_other_are_refused():
     for one, two, text in pairs:
         with pytest.raises(ValueError, match=rf"models\[1\] must have {text}"):
             combine([one, two])
-    factors = GaussianMixture(2, covariance_type="factors", n_factors=1, random_state=0).fit(X)
+    factors = GaussianMixture(2, covariance_type=Factors(1), random_state=0).fit(X)
     with pytest.raises(ValueError, match=r"models\[0\] must have a covariance_type of full, .*, got 'factors'"):
         combine([factors])
     with pytest.raises(ValueError, match=r"models\[0\] must have counts_"):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cprime import FuzzyKMeans, GaussianMixture, KMeans, KMedoids, SoftKMeans, StudentTMixture
+from cprime import Factors, FuzzyKMeans, GaussianMixture, KMeans, KMedoids, SoftKMeans, StudentTMixture
 from cprime.search import Bounded, Full, Graph, Papers
 
 RNG = np.random.default_rng(0)
@@ -27,11 +27,11 @@ FITS = {
     "k-means-cosine": KMeans(4, metric="cosine"),
     "soft": SoftKMeans(3, stiffness=0.5),
     **{
-        f"gaussian-{family}": GaussianMixture(
-            3, covariance_type=family, n_factors=1 if family in ("factors", "ppca") else "auto"
-        )
-        for family in ("full", "tied", "diag", "spherical", "tied_spherical", "factors", "ppca")
+        f"gaussian-{family}": GaussianMixture(3, covariance_type=family)
+        for family in ("full", "tied", "diag", "spherical", "tied_spherical")
     },
+    "gaussian-factors": GaussianMixture(3, covariance_type=Factors(1)),
+    "gaussian-ppca": GaussianMixture(3, covariance_type=Factors(1, isotropic=True)),
     "gaussian-equal": GaussianMixture(3, covariance_type="tied_spherical", weights="equal"),
     "gaussian-truncated": GaussianMixture(6, covariance_type="diag", n_active=2, search=Graph(4)),
     "gaussian-momentum": GaussianMixture(4, momentum=True),

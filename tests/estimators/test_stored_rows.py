@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from cprime import (
+    Factors,
     FuzzyKMeans,
     GaussianMixture,
     GMeans,
@@ -39,7 +40,7 @@ FITS = {
     ),
     "mixture, tied": GaussianMixture(20, n_active=3, covariance_type="tied", random_state=0, max_iter=3),
     "mixture, all of tied": GaussianMixture(4, covariance_type="tied", random_state=0, max_iter=3),
-    "factor analysers": GaussianMixture(3, covariance_type="factors", n_factors=2, random_state=0, max_iter=3),
+    "factor analysers": GaussianMixture(3, covariance_type=Factors(2), random_state=0, max_iter=3),
     "mixture, graph": GaussianMixture(
         30, n_active=3, covariance_type="full", search=Graph(5), random_state=0, max_iter=3
     ),

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from cprime import GaussianMixture, KMeans, SoftKMeans, StudentTMixture
+from cprime import Factors, GaussianMixture, KMeans, SoftKMeans, StudentTMixture
 from cprime.search import Auto, Graph
 
 X = np.random.default_rng(0).normal(size=(200, 3))
@@ -23,17 +23,12 @@ UNUSED = {
         GaussianMixture(3, means_init=X[:3], init_params="random"),
         "init_params='random' .*the means of the start are given",
     ),
-    "factors of full matrices": (GaussianMixture(2, n_factors=1), "n_factors=1 .*covariance_type='full' have none"),
-    "a dof for all that is fixed": (
-        StudentTMixture(2, dof=5.0, shared_dof=True),
-        "shared_dof=True .*dof=5.0 is not",
-    ),
 }
 USED = [
     KMeans(4, search=Graph(3), jumps=True, n_init=2),
     KMeans(4, search="full", jumps=True),
-    GaussianMixture(2, covariance_type="factors", n_factors=1, init_params="random", n_init=2),
-    StudentTMixture(2, shared_dof=True),
+    GaussianMixture(2, covariance_type=Factors(1), init_params="random", n_init=2),
+    StudentTMixture(2, dof="shared"),
     SoftKMeans(3),
 ]
 

@@ -17,7 +17,7 @@ import numpy as np
 from anndata import AnnData
 
 import cprime
-from cprime import coresets, datasets, plots, search, seeding, selection, theory, tl
+from cprime import Factors, coresets, datasets, plots, search, seeding, selection, theory, tl
 from cprime import faiss as bridge
 from cprime.callbacks import ProgressBar, RowsProgress
 from cprime.faiss.vectors import faiss
@@ -44,14 +44,14 @@ KINDS = {
     "count": "n_clusters n_components n_nearest n_points n_neighbors min_clusters max_clusters m d k "
     "chain_length n_cells n_local_trials n_pcs max_iter max_rounds max_rows chunk_rows",
     "effort": "n_levels n_init n_samples n_rounds n_resamples size n_side n_per_cluster n_features",
-    "size": "n_explore certificate size_max size_min n_factors n_rows",
+    "size": "n_explore certificate size_max size_min n_rows",
     "counts": "n_components_range n_categories image_shape shape columns",
     "bytes": "max_memory",
     "optional": "holdout time_limit",
     "size or None": "n_active n_warmup",
     "real": "tol epsilon reg_covar learning_decay dof stiffness regularization alpha variance side "
     "spacing oversampling",
-    "flag": "semi_supervised shared_dof warm_start sample approximate sparse return_std greedy jumps momentum "
+    "flag": "semi_supervised warm_start sample approximate sparse return_std greedy jumps momentum "
     "regroup copy transient quiet header",
     "choice": "metric missing final_assignment covariance_type assignment method regularizer criterion unit "
     "library lists start dtype handle_unknown init init_params search use_rep key_added separator key",
@@ -163,7 +163,7 @@ def estimator(name: str, **arguments: Any) -> Any:
 
 @cache
 def fitted(name: str) -> Any:
-    made = estimator(name, **({"covariance_type": "factors", "n_factors": 1} if name == "GaussianMixture" else {}))
+    made = estimator(name, **({"covariance_type": Factors(1)} if name == "GaussianMixture" else {}))
     return made.fit(ESTIMATORS[name][0])
 
 

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 import cprime
-from cprime import GaussianMixture, KMeans, StudentTMixture, open_data
+from cprime import Factors, GaussianMixture, KMeans, StudentTMixture, open_data
 from cprime.sources.prepared import Preparation, PreparedSource, learned
 from cprime.theory import Gaussians
 
@@ -23,7 +23,7 @@ ESTIMATORS: dict[str, tuple[type, dict[str, Any]]] = {
     "GaussianMixture, full": (GaussianMixture, {}),
     "GaussianMixture, diag": (GaussianMixture, {"covariance_type": "diag", "missing": "marginal"}),
     "GaussianMixture, tied_spherical": (GaussianMixture, {"covariance_type": "tied_spherical"}),
-    "GaussianMixture, factors": (GaussianMixture, {"covariance_type": "factors", "n_factors": 1}),
+    "GaussianMixture, factors": (GaussianMixture, {"covariance_type": Factors(1)}),
     "StudentTMixture": (StudentTMixture, {}),
 }
 

@@ -128,7 +128,7 @@ ESTIMATORS = {
     ),
     "StudentTMixture": mixture(cprime.StudentTMixture),
     "StudentTMixture, diag": mixture(
-        cprime.StudentTMixture, searches=("full", "graph"), covariance_type="diag", shared_dof=True
+        cprime.StudentTMixture, searches=("full", "graph"), covariance_type="diag", dof="shared"
     ),
     "PoissonMixture": mixture(cprime.PoissonMixture, "sparse"),
     "CategoricalMixture": mixture(cprime.CategoricalMixture, "sparse", "missing", n_init=1),

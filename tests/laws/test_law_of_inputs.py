@@ -14,6 +14,7 @@ from scipy import sparse
 from sklearn.utils import get_tags
 
 from cprime import (
+    Factors,
     FuzzyKMeans,
     GaussianMixture,
     GMeans,
@@ -70,7 +71,7 @@ ESTIMATORS = {
     "KMeans, cosine": KMeans(3, metric="cosine"),
     "GaussianMixture": GaussianMixture(3),
     "GaussianMixture, diag": GaussianMixture(3, covariance_type="diag"),
-    "GaussianMixture, factors": GaussianMixture(3, covariance_type="factors", n_factors=1),
+    "GaussianMixture, factors": GaussianMixture(3, covariance_type=Factors(1)),
     "StudentTMixture": StudentTMixture(3),
     "SoftKMeans": SoftKMeans(3),
     "FuzzyKMeans": FuzzyKMeans(3),

@@ -189,9 +189,6 @@ ESTIMATORS = {
     cprime.KMeans: K_MEANS,
     cprime.GaussianMixture: GAUSSIAN
     | {
-        "n_factors": Option(
-            always(2), lambda fit, value: fit.factors_.shape[2] == value, given={"covariance_type": "factors"}
-        ),
         "fixed": Option(
             lambda X, C: (X[:2], np.ones((2, X.shape[1]))),
             lambda fit, value: np.array_equal(fit.means_[:2], value[0]),
@@ -204,7 +201,6 @@ ESTIMATORS = {
     | {
         "momentum": Option(always(False), given=SLOW, only=ITERATING),
         "dof": Option(always(4.0), lambda fit, value: (fit.dof_ == value).all()),
-        "shared_dof": Option(always(True), lambda fit, value: np.ptp(fit.dof_) == 0),
     },
     cprime.PoissonMixture: MIXTURE | {"rates_init": Option(lambda X, C: X[:C] + 0.5)},
     cprime.CategoricalMixture: MIXTURE

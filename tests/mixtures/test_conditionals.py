@@ -280,7 +280,7 @@ def test_few_columns_of_factor_analysers_have_fewer_factors():
     gm = mixture("factors")
     assert gm.marginal([1, 3]).factors_.shape == (C, 2, 1)
     assert gm.marginal([1]).factors_.shape == (C, 1, 0)
-    assert gm.condition([1, 2, 3], X[0, 1:]).n_factors == 0
+    assert gm.condition([1, 2, 3], X[0, 1:]).covariance_type.n_factors == 0
     assert gm.marginal([0, 1, 2]).factors_.shape == LOADINGS[:, :3].shape
 
 

@@ -1,5 +1,6 @@
 """Mixtures of factor analyzers: densities, EM steps, searches, and the simpler models that they include."""
 
+import copy
 import tracemalloc
 from dataclasses import replace
 
@@ -7,13 +8,15 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal
+from sklearn.base import clone
 from sklearn.decomposition import FactorAnalysis
+from sklearn.model_selection import GridSearchCV
 from threadpoolctl import threadpool_limits
 
-from cprime import GaussianMixture, em, load
+from cprime import Factors, GaussianMixture, StudentTMixture, em, load
 from cprime.execution.block import Block
 from cprime.kernels import Dense, posterior
-from cprime.model import Factors, PrincipalComponents
+from cprime.model import FactorAnalyzers, PrincipalComponents
 from cprime.model.interface import Responsibilities
 from cprime.neighbors.components import Components
 from cprime.search import Graph
@@ -26,7 +29,7 @@ def parameters(C=C, D=D, H=H, seed=0, dtype=np.float64):
     rng = np.random.default_rng(seed)
     weights = rng.dirichlet(np.full(C, 5.0))
     centers = (2 * rng.normal(size=(C, D))).astype(dtype)
-    return Factors(centers, rng.normal(size=(C, D, H)), rng.uniform(0.2, 0.8, size=(C, D)), 0.0, weights)
+    return FactorAnalyzers(centers, rng.normal(size=(C, D, H)), rng.uniform(0.2, 0.8, size=(C, D)), 0.0, weights)
 
 
 def drawn(model, N, seed=1):
@@ -168,7 +171,7 @@ def test_a_fit_takes_little_more_than_its_parameters(monkeypatch):
     monkeypatch.setattr("cprime.model.factor_costs._CLOSED_FORM", 0)
     monkeypatch.setattr("cprime.model.factor_costs._DIRECTIONS", 2**12)
     X = np.random.default_rng(0).standard_normal((600, D)).astype(np.float32)
-    gm = GaussianMixture(C, covariance_type="factors", n_factors=H, n_active=2, search=Graph(4), momentum=True)
+    gm = GaussianMixture(C, covariance_type=Factors(H), n_active=2, search=Graph(4), momentum=True)
     gm.set_params(max_iter=3, tol=0, init_params=X[:C], random_state=0, n_threads=1)
     tracemalloc.start()
     try:
@@ -199,13 +202,13 @@ def test_noise_and_distances_are_those_of_the_covariances(model, X):
 
 def test_no_factors_are_diag_and_all_are_full(X):
     options = {"random_state": 0, "max_iter": 50}
-    none = GaussianMixture(4, covariance_type="factors", n_factors=0, **options).fit(X)
+    none = GaussianMixture(4, covariance_type=Factors(0), **options).fit(X)
     diag = GaussianMixture(4, covariance_type="diag", **options).fit(X)
     assert_allclose(none.lower_bounds_, diag.lower_bounds_, rtol=1e-9)
     assert_allclose(none.noise_variances_, diag.covariances_, rtol=1e-8)
     Y = X[:, :4]
     many = {"reg_covar": 0, "tol": 0, "max_iter": 300, "random_state": 0}
-    most = GaussianMixture(1, covariance_type="factors", n_factors=3, **many)
+    most = GaussianMixture(1, covariance_type=Factors(3), **many)
     most.fit(Y)
     assert_allclose(most.score(Y), GaussianMixture(1, random_state=0, reg_covar=0).fit(Y).score(Y), rtol=1e-5)
 
@@ -213,13 +216,13 @@ def test_no_factors_are_diag_and_all_are_full(X):
 @pytest.mark.long
 def test_one_component_is_factor_analysis(X):
     wanted = FactorAnalysis(2, tol=1e-8, max_iter=5000, svd_method="lapack").fit(X).score(X)
-    gm = GaussianMixture(1, covariance_type="factors", n_factors=2, tol=1e-9, max_iter=5000, reg_covar=0).fit(X)
+    gm = GaussianMixture(1, covariance_type=Factors(2), tol=1e-9, max_iter=5000, reg_covar=0).fit(X)
     assert abs(gm.score(X) - wanted) < 1e-4
 
 
 def test_one_component_of_ppca_has_the_closed_form(X):
     """σ² is the mean of the remaining eigenvalues (Tipping & Bishop 1999)."""
-    gm = GaussianMixture(1, covariance_type="ppca", n_factors=2, tol=1e-10, max_iter=5000, reg_covar=0).fit(X)
+    gm = GaussianMixture(1, covariance_type=Factors(2, isotropic=True), tol=1e-10, max_iter=5000, reg_covar=0).fit(X)
     values = np.linalg.eigvalsh(np.cov(X.T, bias=True))[::-1]
     assert_allclose(gm.noise_variances_, values[2:].mean(), rtol=1e-4)
     spread = np.linalg.svd(gm.factors_[0], compute_uv=False) ** 2
@@ -228,7 +231,7 @@ def test_one_component_of_ppca_has_the_closed_form(X):
 
 
 def test_fitted_factors_serve_every_method(X, tmp_path):
-    gm = GaussianMixture(4, covariance_type="factors", n_factors=3, random_state=0, checkpoint=tmp_path / "run").fit(X)
+    gm = GaussianMixture(4, covariance_type=Factors(3), random_state=0, checkpoint=tmp_path / "run").fit(X)
     gm.save(tmp_path / "m.safetensors")
     same = load(tmp_path / "m.safetensors")
     assert np.array_equal(same.predict_proba(X), gm.predict_proba(X))
@@ -257,18 +260,36 @@ def test_arguments_are_refused_by_name(X):
         return GaussianMixture(3, **{"covariance_type": "factors", **options}).fit(X)
 
     with pytest.raises(ValueError, match="n_factors must be below the number of features, 9, got 9"):
-        fit(n_factors=9)
+        fit(covariance_type=Factors(9))
     with pytest.raises(ValueError, match="n_factors == -1, must be >= 0"):
-        fit(n_factors=-1)
+        Factors(-1)
     with pytest.raises(TypeError, match="n_factors must be an instance of int"):
-        fit(n_factors=1.5)
+        GaussianMixture(covariance_type="ppca").set_params(covariance_type__n_factors=1.5)
     with pytest.raises(ValueError, match="precisions_init must be None for covariance_type='factors'"):
         fit(precisions_init=np.ones((3, D)))
     with pytest.raises(ValueError, match="transform_factors needs components with factors, got 'diag'"):
         fit(covariance_type="diag").transform_factors(X)
-    gm = fit(n_factors=2, warm_start=True)
-    with pytest.raises(ValueError, match="warm_start goes on from a fit with n_factors=2, got n_factors=3"):
-        gm.set_params(n_factors=3).fit(X)
+    gm = fit(covariance_type=Factors(2), warm_start=True)
+    fitted = r"warm_start goes on from a fit with covariance_type=Factors\(n_factors=2\), got covariance_type=Factors"
+    for other in ({"n_factors": 3}, {"isotropic": True}):
+        with pytest.raises(ValueError, match=fitted):
+            copy.copy(gm).set_params(**{f"covariance_type__{name}": value for name, value in other.items()}).fit(X)
+    assert gm.set_params(covariance_type="factors").fit(X).factors_.shape[2] == 2
+    with pytest.raises(ValueError, match=r"covariance_type='full' has no parameters \['n_factors'\]"):
+        GaussianMixture().set_params(covariance_type__n_factors=3)
+    with pytest.raises(ValueError, match=r"covariance_type must be one of .*, got 'factors'"):
+        StudentTMixture(covariance_type=Factors(2)).fit(X)
+    with pytest.raises(ValueError, match="Invalid parameter 'n_facs' for Factors"):
+        gm.set_params(covariance_type__n_facs=3)
+
+
+def test_options_of_factors_can_be_searched_and_cloned(X):
+    search = GridSearchCV(GaussianMixture(2, covariance_type="factors"), {"covariance_type__n_factors": [0, 4]}, cv=2)
+    best = search.fit(X).best_estimator_
+    assert best.covariance_type == Factors(search.best_params_["covariance_type__n_factors"])
+    assert best.get_params()["covariance_type__n_factors"] == best.factors_.shape[2]
+    assert clone(best).covariance_type == best.covariance_type
+    assert clone(best).covariance_type is not best.covariance_type
 
 
 @pytest.mark.parametrize(

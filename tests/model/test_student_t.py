@@ -186,8 +186,7 @@ def test_a_fit_without_momentum_is_the_twin_at_every_iteration(kind, estimate):
     StudentTMixture(
         C,
         covariance_type=kind,
-        dof=4.0 if estimate == "fixed" else "estimate",
-        shared_dof=estimate == "shared",
+        dof={"own": "estimate", "shared": "shared", "fixed": 4.0}[estimate],
         n_active=None,
         search="full",
         max_iter=20,

@@ -15,6 +15,7 @@ from sklearn.datasets import load_digits, load_sample_image
 
 from cprime import (
     CategoricalMixture,
+    Factors,
     FuzzyKMeans,
     GaussianMixture,
     GMeans,
@@ -160,7 +161,7 @@ def test_two_thousand_clusters_stay_below_two_megabytes(monkeypatch):
 
 def test_factors_of_images_are_pictures():
     X = load_digits().data[:300]
-    gm = GaussianMixture(3, covariance_type="factors", n_factors=2, reg_covar=0.1, random_state=0, tol=1)
+    gm = GaussianMixture(3, covariance_type=Factors(2), reg_covar=0.1, random_state=0, tol=1)
     report = gm.fit(X).report(X, image_shape=(8, 8))
     parsed(report)
     assert "each by its center and 2 factors" in report.html

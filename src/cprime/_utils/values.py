@@ -61,8 +61,15 @@ class cached(Generic[T]):
 class Options:
     """Base of frozen classes whose fields are options.
 
-    scikit-learn's `clone`, `set_params` and `GridSearchCV` can read and change the options.
+    scikit-learn's `clone`, `set_params` and `GridSearchCV` can read and change the options. A subclass that is a
+    `dataclass(repr=False)` has the `repr` of this class.
     """
+
+    def __repr__(self) -> str:
+        """Return the constructor call, without options that have their default values."""
+        changed = [field for field in dataclasses.fields(self) if getattr(self, field.name) != field.default]  # type: ignore[arg-type]
+        shown = [f"{field.name}={getattr(self, field.name)!r}" for field in changed]
+        return f"{type(self).__name__}({', '.join(shown)})"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return a dictionary of the options by name."""

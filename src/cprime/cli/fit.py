@@ -13,12 +13,13 @@ import click
 import numpy as np
 from rich.console import Console
 
-from cprime import GaussianMixture, KMeans, StudentTMixture, load
+from cprime import Factors, GaussianMixture, KMeans, StudentTMixture, load
 from cprime.callbacks import ProgressBar
 from cprime.cli.errors import Terminated, exit_code, say
 from cprime.cli.files import Request, centers_in, chunk_figures, for_fit, hinted, opened, say_chunks
 from cprime.cli.outputs import MODEL_SUFFIXES, check_output, print_json
 from cprime.cli.summary import print_summary, summary
+from cprime.estimators.covariances import as_covariances
 from cprime.estimators.planning import plan as planned
 from cprime.estimators.validation import as_search, check_common, check_mixture, resolve_n_active, resolve_search
 from cprime.loading import data_of, unfitted
@@ -190,8 +191,7 @@ def estimator_of(options: FitOptions) -> Any:
         "metric": options.metric,
         "size_max": options.size_max,
         "size_min": options.size_min,
-        "covariance_type": options.covariance_type,
-        "n_factors": options.n_factors,
+        "covariance_type": _covariances(options),
         "dof": options.dof,
         "weights": options.weights,
         "assignment": options.assignment,
@@ -228,6 +228,16 @@ def _search(options: FitOptions) -> Any:
             f"--n-neighbors {options.n_neighbors} has no effect with --search {options.search!r}, which has no lists."
         )
     return search.with_params(**given)
+
+
+def _covariances(options: FitOptions) -> Any:
+    """Return the argument `covariance_type` for the command line options, or None if none of them is given."""
+    if options.n_factors is None:
+        return options.covariance_type
+    covariances = as_covariances(options.covariance_type)
+    if not isinstance(covariances, Factors):
+        raise click.UsageError(f"--n-factors {options.n_factors} needs --covariance-type factors or ppca.")
+    return covariances.with_params(n_factors=options.n_factors)
 
 
 def _as_options(message: str) -> str:

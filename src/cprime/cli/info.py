@@ -7,6 +7,7 @@ from cprime import load
 from cprime.cli.errors import say
 from cprime.cli.files import STDIN, Request, chunk_figures, opened
 from cprime.cli.summary import MODEL_NAMES, print_summary, summary
+from cprime.estimators.covariances import family_of
 from cprime.persistence import checkpoints
 from cprime.persistence.model_files import read_header
 from cprime.sources.opening import SUFFIXES
@@ -79,7 +80,7 @@ def _of_checkpoint(path: Path) -> dict[str, object]:
     return {
         "model": MODEL_NAMES.get(description["estimator"], description["estimator"]),
         "n_components": params.get("n_clusters", params.get("n_components")),
-        "covariance_type": params.get("covariance_type"),
+        "covariance_type": family_of(params.get("covariance_type")),
         **about,
         "ended": False,
         "n_states": n_states,

@@ -178,8 +178,8 @@ mixture = together(
     ),
     model_option(
         "--dof",
-        metavar="NUMBER|estimate",
-        type=NumberOr(Number(0), "estimate"),
+        metavar="NUMBER|estimate|shared",
+        type=NumberOr(Number(0), "estimate", "shared"),
         show_default="estimate",
         help="student-t: degrees of freedom of the components.",
     ),

@@ -76,7 +76,7 @@ def summary(estimator: Any) -> dict[str, Any]:
         "model": MODEL_NAMES.get(type(estimator).__name__, type(estimator).__name__),
         "n_features": estimator.n_features_in_,
         "n_components": len(centers(estimator)),
-        "covariance_type": found("covariance_type"),
+        "covariance_type": found("covariance_type_"),
         "n_active": found("n_active_"),
         "n_iter": found("n_iter_"),
         "converged": found("converged_"),

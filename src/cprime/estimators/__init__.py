@@ -7,8 +7,8 @@ that classes take: `fitted_mixture.py` (predictions, densities), `nearest_center
 `missing.py` (`impute`), `batches.py` (`partial_fit` of `KMeans`), `updating.py` (`update`), `conditionals.py`.
 
 - `opening.py`: data of any type become `execution.Data`; `as_prepared` is the one place that fills and scales rows.
-- `validation.py`, `constraints.py`: checks of arguments. `problems.py`, `mixture_problems.py`: options of
-  fits, values that make the problem for some data.
+- `validation.py`, `constraints.py`: checks of arguments. `covariances.py`: values of `covariance_type`. `problems.py`,
+  `mixture_problems.py`: options of fits, values that make the problem for some data.
 - `solutions.py`: results as frozen values, whose `attributes` are the fitted attributes.
 - `quality.py`: certificates as text. `watching.py`: callbacks of the loop and of scikit-learn. `folders.py`: folders of
   checkpoints.
@@ -18,6 +18,7 @@ that classes take: `fitted_mixture.py` (predictions, densities), `nearest_center
 
 from cprime.estimators.categorical_mixture import CategoricalMixture
 from cprime.estimators.conditional_mixtures import ConditionalMixtures
+from cprime.estimators.covariances import Factors
 from cprime.estimators.fuzzy_kmeans import FuzzyKMeans
 from cprime.estimators.gaussian_mixture import GaussianMixture
 from cprime.estimators.given_centers import assign
@@ -36,6 +37,7 @@ __all__ = [
     "Bounds",
     "CategoricalMixture",
     "ConditionalMixtures",
+    "Factors",
     "FuzzyKMeans",
     "GaussianMixture",
     "KMeans",

@@ -10,6 +10,7 @@ from cprime import em
 from cprime._utils.declared import Array, Columns, Count, Number, Presence
 from cprime._utils.random import Key, seed_of
 from cprime._utils.values import replace
+from cprime.estimators.covariances import as_covariances
 from cprime.estimators.folders import opened_checkpoint, spilling
 from cprime.estimators.missing import filled_by_means
 from cprime.estimators.opening import names_of, opened
@@ -27,6 +28,7 @@ from cprime.search.base import BaseSearch
 
 logger = logging.getLogger("cprime")
 
+_OBJECT_OF = {"search": as_search, "covariance_type": as_covariances}  # functions that return the object of a name
 _ANY = Key(0)  # random key for calls that need one as an argument, but draw no random numbers here
 
 
@@ -59,19 +61,19 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name, and return the estimator.
 
-        `search__NAME` or `init__NAME` sets the option NAME of a copy of the search or the initialization; a search that
-        is given by its name becomes an object.
+        `search__NAME`, `init__NAME` or `covariance_type__NAME` sets the option NAME of a copy of the search, the
+        initialization or the covariances; a search, "factors" and "ppca" become objects.
         """
         nested: dict[str, dict[str, Any]] = {}
         for name in [name for name in params if "__" in name]:
             outer, _, inner = name.partition("__")
             value = params.get(outer, getattr(self, outer, None))
-            if outer == "search" or hasattr(value, "with_params") or (outer[:4] == "init" and isinstance(value, str)):
+            if outer in _OBJECT_OF or hasattr(value, "with_params") or (outer[:4] == "init" and isinstance(value, str)):
                 nested.setdefault(outer, {})[inner] = params.pop(name)
         super().set_params(**params)
         for outer, options in nested.items():
             value = getattr(self, outer)
-            value = as_search(value) if outer == "search" else value
+            value = _OBJECT_OF[outer](value) if outer in _OBJECT_OF else value
             if isinstance(value, str):
                 raise ValueError(f"{outer}={value!r} has no parameters {list(options)}: give an object first.")
             setattr(self, outer, value.with_params(**options))

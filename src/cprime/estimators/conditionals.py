@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from cprime._utils.arguments import naming
 from cprime.estimators.columns import Columns, resolve_columns, some_columns
 from cprime.estimators.conditional_mixtures import ConditionalMixtures, regressed
+from cprime.estimators.covariances import covariances_of
 from cprime.estimators.fitted import data_for, general_params
 from cprime.estimators.opening import names_of, preparation_of
 from cprime.estimators.quality import say_truncated
@@ -215,7 +216,7 @@ def _mixture(mixture: Any, model: Model, columns: Columns) -> Any:
     """
     params = general_params(mixture)
     params |= {"n_components": model.n_components, "weights": "equal" if model.weights is None else "free"}
-    params |= {name: getattr(model, name) for name in type(model).followed_options}
+    params["covariance_type"] = covariances_of(model)
     derived = type(mixture)(**params)
     derived._adopt(derived._solution_of(model, mixture.n_active_))
     derived.n_features_in_ = len(columns)

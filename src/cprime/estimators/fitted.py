@@ -26,7 +26,10 @@ from cprime.model import Model
 from cprime.seeding.methods import name_of
 
 # Arguments that are useful for one fit only. Estimators derived from the fitted one get None for these.
-_OF_ONE_FIT = ("weights_init", "means_init", "precisions_init", "checkpoint", "spill", "max_memory", "callbacks")
+_OF_ONE_FIT = (
+    *("weights_init", "means_init", "precisions_init", "fixed"),
+    *("checkpoint", "spill", "max_memory", "callbacks"),
+)
 
 
 def centers_of(estimator: Any, dtype: DTypeLike | None = np.float64) -> NDArray:
@@ -176,7 +179,8 @@ def derived_mixture(estimator: Any, model: Model, counts: NDArray[np.float64]) -
 def general_params(estimator: Any) -> dict[str, Any]:
     """Return the constructor arguments of an estimator as a dict, with None for those that are useful for one fit only.
 
-    These are starting values, folders, limits of memory and callbacks. An `init` with centers becomes "auto".
+    These are starting values, known components, folders, limits of memory and callbacks. An `init` with centers becomes
+    "auto".
     """
     params: dict[str, Any] = estimator.get_params(deep=False)
     params |= {name: None for name in _OF_ONE_FIT if name in params}

@@ -11,12 +11,12 @@ from cprime._utils.random import check_random_state
 from cprime.em import fuzzy
 from cprime.estimators.prototypes import FuzzyBase
 from cprime.estimators.validation import (
-    check_auto_or_positive,
     check_choice,
     check_loop,
     check_n_active,
     check_real,
     check_weights,
+    check_word_or_positive,
 )
 from cprime.estimators.watching import CallbackSupportMixin, Watch, restore_on_error, unfitted_copy, with_callbacks
 from cprime.execution.block import Block
@@ -242,7 +242,7 @@ class FuzzyKMeans(CallbackSupportMixin, FuzzyBase):
         would be 0.
         """
         m = check_real(self.m, "m", 1.0)
-        constant = check_auto_or_positive(self.regularization, "regularization")
+        constant = check_word_or_positive(self.regularization, "regularization", "auto")
         if self.regularizer is not None:
             check_choice(self.regularizer, "regularizer", tuple(fuzzy.REGULARIZED))
             return None if constant is None else fuzzy.REGULARIZED[str(self.regularizer)](constant)

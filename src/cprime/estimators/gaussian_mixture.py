@@ -10,6 +10,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from cprime.estimators.conditionals import condition, marginal, regress
+from cprime.estimators.covariances import Factors, covariances_of
 from cprime.estimators.fitted import as_pipeline
 from cprime.estimators.fitted_mixture import best_of
 from cprime.estimators.missing import impute
@@ -40,14 +41,10 @@ class GaussianMixture(Mixture):
     ----------
     n_components : int, default=1
         Number of components C, at most the number of points.
-    covariance_type : {"full", "tied", "diag", "spherical", "tied_spherical", "factors", "ppca"}, default="full"
-        As in scikit-learn: one covariance matrix per component ("full"), one for all ("tied"), variances by feature
-        ("diag"), one variance per component ("spherical"). "tied_spherical" is one variance for all components and
-        directions, as in Lücke & Forster. "factors" are factor analyzers, for many features: n_factors directions and a
-        noise variance per feature; "ppca" has one noise variance for all features of a component.
-    n_factors : int or "auto", default="auto"
-        H, the number of factors of a component of "factors" and "ppca", less than the number of features; "auto" is 5,
-        or one less than the number of features.
+    covariance_type : str or Factors, default="full"
+        One covariance matrix per component ("full"), one for all ("tied"), variances by feature ("diag"), one variance
+        per component ("spherical") or one for all, as in Lücke & Forster ("tied_spherical"). `Factors(5)` are factor
+        analyzers of 5 factors, for many features; "factors" is `Factors()`, "ppca" is `Factors(isotropic=True)`.
     weights : {"free", "equal"}, default="free"
         Whether the weights π_c are estimated, or are 1/C for every component as in Lücke & Forster.
     n_active : int, "auto" or None, default="auto"
@@ -204,8 +201,7 @@ class GaussianMixture(Mixture):
         # components
         n_components: int = 1,
         *,
-        covariance_type: str = "full",
-        n_factors: int | str = "auto",
+        covariance_type: str | Factors = "full",
         weights: str = "free",
         n_active: int | str | None = "auto",
         assignment: str = "soft",
@@ -237,7 +233,6 @@ class GaussianMixture(Mixture):
     ) -> None:
         self.n_components = n_components
         self.covariance_type = covariance_type
-        self.n_factors = n_factors
         self.weights = weights
         self.n_active = n_active
         self.assignment = assignment
@@ -265,9 +260,10 @@ class GaussianMixture(Mixture):
         self.verbose = verbose
 
     def _options_of_fit(self) -> dict[str, Any]:
+        if getattr(self.covariance_type, "n_factors", "auto") == "auto":
+            return {}
         with computing(self.n_threads):
-            model = self._parameters()
-        return {name: getattr(model, name) for name in model.followed_options if getattr(self, name) != "auto"}
+            return {"covariance_type": covariances_of(self._parameters())}
 
     def transform_factors(self, X: Any) -> NDArray:
         """Return the expected factors E[z | x] of each row, under its most probable component, a factor analyzer.

@@ -279,7 +279,7 @@ def sizes_of(estimator: Any, n_features: int, dtype: np.dtype) -> Sizes:
     for name, value in _ANY.items():
         if hasattr(view, name):
             setattr(view, name, value)
-    n_factors = getattr(view, "n_factors", "auto")
+    n_factors = getattr(getattr(view, "covariance_type", None), "n_factors", "auto")
     first = _SMALL + (0 if isinstance(n_factors, str) else int(n_factors))
     if n_features <= 2 * first:
         return _measured(view, n_features, dtype)

@@ -19,6 +19,7 @@ from cprime.estimators.approximate import certify
 from cprime.estimators.base import Clusterer
 from cprime.estimators.budget import opened_within
 from cprime.estimators.constraints import partial_labels, refuse_labels
+from cprime.estimators.covariances import Factors, as_covariances, family_of
 from cprime.estimators.fitted_mixture import (
     aic,
     best_of,
@@ -112,8 +113,8 @@ class Mixture(DensityMixin, Clusterer):
     precisions_cholesky_: Annotated[Any, Presence.OPTIONAL] = implied(
         lambda m: m._parameters().attributes()["precisions_cholesky_"], "covariances_"
     )
-    covariance_type: str
-    covariance_type_: str = implied(lambda m: m.covariance_type)
+    covariance_type: Any
+    covariance_type_: str = implied(lambda m: family_of(m.covariance_type))
     equal_weights_: bool = implied(lambda m: m.weights == "equal" and len(set(m.weights_)) == 1, "weights_")
     weights: str
     assignment: str
@@ -173,8 +174,10 @@ class Mixture(DensityMixin, Clusterer):
         return self._fit_to(data, (X, y, sample_weight), labels)
 
     def _options(self) -> MixtureOptions:
-        family = self._families[self.covariance_type]
-        given = {name: getattr(self, name) for name in family.options}
+        covariances = as_covariances(self.covariance_type)
+        family = self._families[family_of(covariances)]
+        owner = covariances if isinstance(covariances, Factors) else self
+        given = {name: getattr(owner, name) for name in family.options}
         others: dict[str, Any] = {}
         if self.warm_start and hasattr(self, "means_"):
             self._check_goes_on("warm_start")
@@ -312,7 +315,7 @@ class Mixture(DensityMixin, Clusterer):
         n_active: C′, the size of active sets    results: further fields of the solution, by name
         """
         n_active = 1 if em.ASSIGNMENTS[self.assignment].is_single else n_active
-        return MixtureSolution(model, self.covariance_type, n_active, **results)
+        return MixtureSolution(model, family_of(self.covariance_type), n_active, **results)
 
     def _parameters(self, reg_covar: float = 0.0) -> Model:
         weights = None if self.equal_weights_ else np.asarray(self.weights_, dtype=np.float64)
@@ -337,15 +340,14 @@ class Mixture(DensityMixin, Clusterer):
             "weights": "equal" if self.equal_weights_ else "free",
         }
         for name, value in {**fitted, **self._options_of_fit()}.items():
-            if getattr(self, name) != value:
-                raise ValueError(
-                    f"{what} goes on from a fit with {name}={value!r}, got {name}={getattr(self, name)!r}."
-                )
+            given = getattr(self, name)
+            if (family_of(given) if isinstance(value, str) else given) != value:
+                raise ValueError(f"{what} goes on from a fit with {name}={value!r}, got {name}={given!r}.")
 
     def _options_of_fit(self) -> dict[str, Any]:
-        """Return the options of the model family, such as n_factors, with which the present parameters were fitted.
+        """Return arguments with options of the model family with which the present parameters were fitted.
 
-        Options that are "auto" in the constructor are left out, because "auto" is compatible with every value.
+        An option that is "auto" in the constructor is left out, because "auto" is compatible with every value.
         """
         return {}
 

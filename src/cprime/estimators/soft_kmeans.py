@@ -14,10 +14,10 @@ from cprime.estimators.problems import Labels, Options, problem_of, starting_cen
 from cprime.estimators.prototypes import FuzzyBase
 from cprime.estimators.solutions import FitRecord, SoftKMeansSolution
 from cprime.estimators.validation import (
-    check_auto_or_positive,
     check_common,
     check_integer,
     check_n_active,
+    check_word_or_positive,
     resolve_search,
 )
 from cprime.estimators.watching import restore_on_error, with_callbacks
@@ -48,7 +48,7 @@ class SoftKMeansOptions(Options):
         """Return the problem of a fit.    labels: None, because clusters of points cannot be given"""
         n_active = check_n_active(self.n_active, self.n_clusters)
         search = resolve_search(self, self.n_clusters, n_active, data.n_weighted)
-        stiffness = check_auto_or_positive(self.stiffness, "stiffness")
+        stiffness = check_word_or_positive(self.stiffness, "stiffness", "auto")
         plan = em.FitPlan(
             n_active,
             search,
@@ -204,7 +204,7 @@ class SoftKMeans(Clusterer, FuzzyBase):
         """
         check_common(self)
         check_n_active(self.n_active, check_integer(self.n_clusters, "n_clusters", 1))
-        check_auto_or_positive(self.stiffness, "stiffness")
+        check_word_or_positive(self.stiffness, "stiffness", "auto")
         return self._fit_to(self._opened(X, sample_weight, reset=True), (X, y, sample_weight))
 
     def _options(self) -> SoftKMeansOptions:

@@ -31,14 +31,12 @@ class StudentTMixture(Mixture):
     covariance_type : {"full", "tied", "diag", "spherical", "tied_spherical"}, default="full"
         The form of Σ: a matrix for each component ("full"), one matrix for all ("tied"), variances by feature ("diag"),
         one variance for each component ("spherical"), or one variance for all ("tied_spherical").
-    dof : float or "estimate", default="estimate"
+    dof : float, "estimate" or "shared", default="estimate"
         ν, the degrees of freedom, above 0. Tails are heavier for smaller ν: 1 is a Cauchy distribution, and from about
-        100 on the distribution is nearly Gaussian. "estimate" estimates ν between 0.1 and 10⁹. At the lower limit a
-        component covers points at all scales, at the upper limit it is a Gaussian; F is flat near both, so that values
-        of ν close to them are not informative.
-    shared_dof : bool, default=False
-        Whether the estimated ν is the same for all components. This needs fewer parameters, and searches are as fast as
-        those of Gaussians.
+        100 on the distribution is nearly Gaussian. "estimate" estimates ν of each component between 0.1 and 10⁹. At the
+        lower limit a component covers points at all scales, at the upper limit it is a Gaussian; F is flat near both,
+        so that values of ν close to them are not informative. "shared" estimates one ν for all components; this needs
+        fewer parameters, and searches are as fast as those of Gaussians.
     weights : {"free", "equal"}, default="free"
     n_active : int, "auto" or None, default="auto"
     assignment : str, default="soft"
@@ -134,7 +132,6 @@ n_features_in_, feature_names_in_
         *,
         covariance_type: str = "full",
         dof: float | str = "estimate",
-        shared_dof: bool = False,
         weights: str = "free",
         n_active: int | str | None = "auto",
         assignment: str = "soft",
@@ -161,7 +158,6 @@ n_features_in_, feature_names_in_
         self.n_components = n_components
         self.covariance_type = covariance_type
         self.dof = dof
-        self.shared_dof = shared_dof
         self.weights = weights
         self.n_active = n_active
         self.assignment = assignment
@@ -189,7 +185,7 @@ n_features_in_, feature_names_in_
         if "dof_" not in vars(self):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute 'dof_'")
         model = super()._parameters(reg_covar)
-        return replace(model, estimated=isinstance(self.dof, str), shared=bool(self.shared_dof))
+        return replace(model, estimated=isinstance(self.dof, str), shared=self.dof == "shared")
 
     def _options_of_fit(self) -> dict[str, Any]:
         if isinstance(self.dof, str):

@@ -18,6 +18,7 @@ from cprime._utils.arguments import check_real as check_real
 from cprime._utils.messages import bytes_of
 from cprime._utils.threads import resolve_threads
 from cprime.em import ASSIGNMENTS
+from cprime.estimators.covariances import family_of
 from cprime.execution import Data
 from cprime.search import Auto, Bounded, Full, Graph, Papers, Search
 from cprime.search.base import BaseSearch
@@ -68,13 +69,13 @@ def check_n_active(n_active: Any, n_clusters: int) -> int:
     return check_at_most(n_active, "n_active", n_clusters, "n_clusters")
 
 
-def check_auto_or_positive(value: Any, name: str, auto: str = "auto") -> float | None:
-    """Return `value` as a float > 0, or None if it is the word `auto`; raise TypeError or ValueError otherwise."""
-    if isinstance(value, str) and value == auto:
+def check_word_or_positive(value: Any, name: str, *words: str) -> float | None:
+    """Return `value` as a float > 0, or None if it is one of the words; raise TypeError or ValueError otherwise."""
+    if isinstance(value, str) and value in words:
         return None
     if isinstance(value, bool) or not isinstance(value, Real):
         error = ValueError if isinstance(value, str) else TypeError
-        raise error(f"{name} must be {auto!r} or a number > 0, got {value!r}.")
+        raise error(f"{name} must be {', '.join(map(repr, words))} or a number > 0, got {value!r}.")
     if value <= 0:
         raise ValueError(f"{name} must be > 0, got {value}.")
     return check_real(value, name, 0.0)
@@ -156,22 +157,16 @@ def check_mixture(estimator: Any) -> None:
     check_real(estimator.reg_covar, "reg_covar", 0.0)
     if isinstance(estimator.init_params, str):
         check_choice(estimator.init_params, "init_params", MIXTURE_STARTS)
-    check_choice(estimator.covariance_type, "covariance_type", tuple(estimator._families))
-    n_factors = getattr(estimator, "n_factors", "auto")
-    if isinstance(n_factors, str):
-        check_choice(n_factors, "n_factors", ("auto",))
-    else:
-        check_integer(n_factors, "n_factors", 0)
+    family = check_choice(family_of(estimator.covariance_type), "covariance_type", tuple(estimator._families))
     if hasattr(estimator, "dof"):
-        check_auto_or_positive(estimator.dof, "dof", "estimate")
-        check_flag(estimator.shared_dof, "shared_dof")
+        check_word_or_positive(estimator.dof, "dof", "estimate", "shared")
     check_choice(estimator.weights, "weights", ("equal", "free"))
     check_choice(estimator.assignment, "assignment", tuple(ASSIGNMENTS))
     resolve_n_active(estimator.n_active, C, estimator.assignment)
     if check_flag_or_auto(estimator.momentum, "momentum"):
         if not ASSIGNMENTS[estimator.assignment].is_posterior:
             raise ValueError(f'momentum=True needs assignment="soft", got assignment={estimator.assignment!r}.')
-        if not estimator._families[estimator.covariance_type].accelerates:
+        if not estimator._families[family].accelerates:
             raise ValueError(
                 "momentum=True needs a family whose parameters can be extrapolated, got "
                 f"covariance_type={estimator.covariance_type!r}."
@@ -192,7 +187,7 @@ def resolve_momentum(options: Any, n_active: int, search: Search) -> bool:
     if not ASSIGNMENTS[options.assignment].is_posterior or search.published or not family.accelerates:
         return False
     is_flat = family.is_flat or options.n_components > EXACT_AUTO
-    return options.family_options.get("dof") == "estimate" or (n_active > 1 and is_flat)
+    return isinstance(options.family_options.get("dof"), str) or (n_active > 1 and is_flat)
 
 
 def resolve_n_active(n_active: Any, n_components: int, assignment: str = "soft") -> int:
@@ -317,9 +312,3 @@ def unused_arguments(estimator: Any, n_components: int, search: Search, init: An
             yield f"init_params={given['init_params']!r} has no effect: the means of the start are given"
     if given.get("jumps") is True and n_components == 1:
         yield "jumps=True has no effect: there is one cluster"
-    if given.get("n_factors", "auto") != "auto":
-        family = given["covariance_type"]
-        if "n_factors" not in estimator._families[family].options:
-            yield f"n_factors={given['n_factors']} has no effect: components of covariance_type={family!r} have none"
-    if given.get("shared_dof") and given["dof"] != "estimate":
-        yield f"shared_dof=True has no effect: dof={given['dof']} is not estimated"

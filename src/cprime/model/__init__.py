@@ -31,7 +31,7 @@ so F may fall slightly if variances are of this size. For `tied_spherical` it is
 
 from cprime.model.base import FAMILIES, register
 from cprime.model.categorical import CATEGORICAL, Categorical
-from cprime.model.factors import Factors, PrincipalComponents
+from cprime.model.factors import FactorAnalyzers, PrincipalComponents
 from cprime.model.interface import Model
 from cprime.model.own_covariance import Diag, FullCovariance, Spherical
 from cprime.model.poisson import POISSON, Poisson
@@ -55,7 +55,7 @@ __all__ = [
     "STUDENT_T",
     "Categorical",
     "Diag",
-    "Factors",
+    "FactorAnalyzers",
     "FullCovariance",
     "Model",
     "Poisson",

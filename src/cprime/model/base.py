@@ -89,7 +89,6 @@ class Family:
     declared: ClassVar[Mapping[str, Any]] = {}
     sklearn_type: ClassVar[str] = ""
     options: ClassVar[tuple[str, ...]] = ()
-    followed_options: ClassVar[tuple[str, ...]] = ()
     prior: ClassVar[Any] = None
     centers: Floats
     weights: Weights

@@ -48,7 +48,7 @@ _FAR = 2.0**24
 @register
 @storable("model.Factors")
 @dataclass(frozen=True)
-class Factors(Gaussian):
+class FactorAnalyzers(Gaussian):
     """Parameters Θ of a mixture of factor analyzers with H factors.
 
     centers (C, D), loadings Λ (C, D, H) [data units]    noise_variances ψ (C, D) [data unit²]    weights (C,) or None
@@ -74,7 +74,6 @@ class Factors(Gaussian):
     options: ClassVar[tuple[str, ...]] = ("n_factors",)
     settles: ClassVar[bool] = False
     in_place: ClassVar[bool] = True
-    followed_options: ClassVar[tuple[str, ...]] = options
     scale_free: ClassVar[bool] = True
     isotropic: ClassVar[bool] = False  # whether the noise of a component has the same variance in all columns
 
@@ -409,7 +408,7 @@ class Factors(Gaussian):
 @register
 @storable("model.PrincipalComponents")
 @dataclass(frozen=True)
-class PrincipalComponents(Factors):
+class PrincipalComponents(FactorAnalyzers):
     """Factor analyzers with isotropic noise; noise_variances (C, D): equal for all coordinates of a component."""
 
     covariance_type: ClassVar[str] = "ppca"

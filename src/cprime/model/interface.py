@@ -80,10 +80,8 @@ class Model(Protocol):
     attribute_names: ClassVar[tuple[str, ...]]
     # Argument `covariance_type` of the scikit-learn mixture for these parameters.
     sklearn_type: ClassVar[str]
-    # Names of the arguments of the estimator that only this family has; the method `starting` gets their values.
+    # Names of the options that only this family has; the method `starting` gets their values.
     options: ClassVar[tuple[str, ...]]
-    # The names in `options` of arguments that are also attributes of the model.
-    followed_options: ClassVar[tuple[str, ...]]
 
     @property
     def centers(self) -> Floats:

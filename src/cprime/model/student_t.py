@@ -138,7 +138,7 @@ class StudentT(OwnCovariance):
     attribute_names: ClassVar[tuple[str, ...]] = (*OwnCovariance.attribute_names, "dof_")
     declared: ClassVar[Mapping[str, Any]] = {"dof_": Array("C", above=0)}
     sklearn_type: ClassVar[str] = ""
-    options: ClassVar[tuple[str, ...]] = ("dof", "shared_dof")
+    options: ClassVar[tuple[str, ...]] = ("dof",)
     settles: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
@@ -277,11 +277,10 @@ class StudentT(OwnCovariance):
         reg_covar: float,
         precisions: Any = None,
         dof: float | str = "estimate",
-        shared_dof: bool = False,
     ) -> Self:
         model, estimated = super().starting(centers, weights, reg_covar, precisions), isinstance(dof, str)
         first = np.full(len(centers), _FIRST_DOF if estimated else float(dof))
-        return replace(model, dof=first, estimated=estimated, shared=bool(shared_dof))
+        return replace(model, dof=first, estimated=estimated, shared=dof == "shared")
 
 
 @storable("model.StudentTFull")

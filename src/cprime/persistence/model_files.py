@@ -35,7 +35,8 @@ __all__ = ["FORMAT_VERSION", "class_of", "load", "read_header", "register", "sav
 
 FORMAT_VERSION = 3
 _METADATA_KEYS = ("format_version", "cprime_version", "class", "params", "fitted")
-_NAMESPACES = ("search", "seeding")  # packages of cprime with classes whose objects may be constructor parameters
+# First parts of the names of classes of cprime whose objects may be constructor parameters.
+_NAMESPACES = ("search", "seeding", "covariance")
 _NOT_VALID = (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, SafetensorError)
 _UNSEALED = "0" * len(checksum(()))
 _SEAL = re.compile(rb'"checksum":"([0-9a-f]{%d})"' % len(_UNSEALED))
@@ -96,6 +97,12 @@ def present_params(params: dict[str, Any]) -> dict[str, Any]:
         short = params["search"]
         fields = changed | ({"lists": short} if short in ("exact", "estimated") else {})
         params["search"] = {"object": {"class": _SEARCHES[short], "fields": fields}}
+    n_factors = params.pop("n_factors", "auto")
+    if n_factors != "auto" and params["covariance_type"] in ("factors", "ppca"):
+        fields = {"n_factors": n_factors, "isotropic": params["covariance_type"] == "ppca"}
+        params["covariance_type"] = {"object": {"class": "covariance.Factors", "fields": fields}}
+    if params.pop("shared_dof", False) and params["dof"] == "estimate":
+        params["dof"] = "shared"
     named = {_FORMER_NAMES.get(name, name): value for name, value in params.items()}
     return {
         name: _FORMER_VALUES.get((name, value), value) if isinstance(value, str) else value

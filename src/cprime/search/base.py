@@ -7,7 +7,7 @@ returns the callable that searches each block of points, and `learn` updates the
 """
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, fields
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -225,12 +225,6 @@ class BaseSearch(Options):
     def __post_init__(self) -> None:
         check_integer(self.certificate, "certificate", 0)
         check_choice(self.final_assignment, "final_assignment", ("auto", "exact", "found"))
-
-    def __repr__(self) -> str:
-        """Return the constructor call, without options that have their default values."""
-        changed = [field for field in fields(self) if getattr(self, field.name) != field.default]
-        shown = [f"{field.name}={getattr(self, field.name)!r}" for field in changed]
-        return f"{type(self).__name__}({', '.join(shown)})"
 
     def regroups(self, data: Data) -> bool:
         """Return False: the default, for searches that do not profit from rows that are sorted by component."""

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import cprime
-from cprime import GaussianMixture, KMeans
+from cprime import GaussianMixture, KMeans, Memory
 from cprime.execution.spill import Spill
 from cprime.sources import open_data
 from fits import assert_same, clustered, died
@@ -74,8 +74,8 @@ def test_a_folder_that_is_given_comes_first_and_another_may_follow(folders, tmp_
     expected = FITS["graph"]().fit(source)
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-    assert died(FITS["graph"](checkpoint=tmp_path / "run", spill=tmp_path / "one"), 4, source)
-    found = FITS["graph"](checkpoint=tmp_path / "run", spill=tmp_path / "two").fit(source)
+    assert died(FITS["graph"](checkpoint=tmp_path / "run", max_memory=Memory(spill=tmp_path / "one")), 4, source)
+    found = FITS["graph"](checkpoint=tmp_path / "run", max_memory=Memory(spill=tmp_path / "two")).fit(source)
     assert_same(found, expected)
     assert folders == [tmp_path / "one", tmp_path / "two"]
     assert not [*(tmp_path / "one").iterdir(), *(tmp_path / "two").iterdir()]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import cprime as package
-from cprime import GaussianMixture, KMeans, StudentTMixture, load
+from cprime import GaussianMixture, KMeans, Memory, StudentTMixture, load
 
 OPTIONS = ("-k", 9, "--threads", 1)
 
@@ -110,7 +110,7 @@ def test_what_points_keep_may_be_in_a_folder(fit, write, X, tmp_path):
     _, found = fit(path, "--chunk-rows", 50, "--spill", folder)
     expected = KMeans(9, random_state=0).fit(package.open_data(path, chunk_rows=50))
     np.testing.assert_array_equal(found.cluster_centers_, expected.cluster_centers_)
-    assert found.spill == str(folder)
+    assert found.max_memory == Memory(spill=folder)
     assert not list(folder.iterdir())
 
 

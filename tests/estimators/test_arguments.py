@@ -8,7 +8,7 @@ from estimator_data import MAKERS, mixture
 from sklearn.exceptions import NotFittedError
 from sklearn.mixture import GaussianMixture as SklearnMixture
 
-from cprime import GaussianMixture, KMeans
+from cprime import GaussianMixture, KMeans, Memory
 from fits import clustered
 
 X = clustered(30, 3)
@@ -29,9 +29,8 @@ COMMON = [
     ("n_threads", 2.0, ValueError, ["n_threads", "None", ">= 1", "2.0"]),
     ("n_threads", True, ValueError, ["n_threads", "None", ">= 1", "True"]),
     ("random_state", "seed", ValueError, ["seed"]),
-    ("spill", "nowhere", ValueError, ["spill", "'nowhere'", "folder", "No such file"]),
-    ("spill", __file__, ValueError, ["spill", __file__, "folder"]),
-    ("spill", True, TypeError, ["spill", "path", "True"]),
+    ("max_memory", Memory(spill="nowhere"), ValueError, ["spill", "'nowhere'", "folder", "No such file"]),
+    ("max_memory", Memory(spill=__file__), ValueError, ["spill", __file__, "folder"]),
 ]
 OF_K_MEANS = [
     ("n_clusters", 0, ValueError, ["n_clusters", "0", ">= 1"]),

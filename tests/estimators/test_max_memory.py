@@ -140,7 +140,7 @@ def test_it_is_refused_before_data_are_read(cls, path, monkeypatch):
         ValueError, match=r"max_memory='1MB' is too little: this fit takes .* What takes less: "
     ) as caught:
         estimator.fit(path)
-    assert 'spill="folder"' in str(caught.value)
+    assert "spill='folder')" in str(caught.value)
     assert asked == []
     assert vars(estimator) == before
 

@@ -9,7 +9,7 @@ import pytest
 from dask_data import CHUNK, FITS, in_memory, k_means, mixture, on_dask
 from sklearn.base import clone
 
-from cprime import KMeans, ResidualKMeans, open_data
+from cprime import KMeans, Memory, ResidualKMeans, open_data
 from cprime.execution import dask_tasks as tasks
 from cprime.execution.dask_collections import collected
 from fits import assert_same, clustered, random_weights
@@ -110,9 +110,9 @@ def test_a_full_disk_on_the_workers_costs_no_fit(client, monkeypatch):
 
 def test_no_folder_of_this_machine_has_what_workers_keep(client, tmp_path):
     with pytest.raises(ValueError, match=f"spill='{tmp_path}' must be None for Dask collections on a cluster"):
-        k_means(spill=tmp_path).fit(on_dask(clustered()))
+        k_means(max_memory=Memory(spill=tmp_path)).fit(on_dask(clustered()))
     found = k_means(checkpoint=tmp_path / "run").fit(on_dask(clustered()))
-    assert found.spill is None
+    assert found.max_memory is None
 
 
 def _no_space(held, path):

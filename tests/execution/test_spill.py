@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from execution_data import SEARCHES, clustered, kmeans, mixture
 
+from cprime import Memory
 from cprime.execution import Local, spill
 from cprime.execution.block import Chunk
 from cprime.execution.spill import Spill
@@ -73,7 +74,7 @@ def test_files_of_any_length_hold_active_sets(n_bytes, folder, spilled, monkeypa
     for name in ("k-means, bounded", "mixture, graph"):
         expected = FITS[name]().fit(source)
         assert not spilled
-        assert outcome(FITS[name](spill=folder).fit(source)) == outcome(expected)
+        assert outcome(FITS[name](max_memory=Memory(spill=folder)).fit(source)) == outcome(expected)
         assert sum(spilled) >= expected.n_iter_ * N * 4
         assert not list(folder.iterdir())
         spilled.clear()
@@ -91,7 +92,7 @@ def test_passes_that_are_taken_back_change_no_result(make, folder, undone):
     source = open_data(clustered(N if make().get_params().get("init") else 2000, D, seed=9), chunk_rows=ROWS)
     expected = make().fit(source)
     assert undone
-    assert outcome(make(spill=folder).fit(source)) == outcome(expected)
+    assert outcome(make(max_memory=Memory(spill=folder)).fit(source)) == outcome(expected)
 
 
 def test_clusters_that_are_moved_to_far_points(folder):
@@ -99,7 +100,7 @@ def test_clusters_that_are_moved_to_far_points(folder):
     start = np.concatenate([X[:19], 1e4 + X[:5]])
     make = lambda **more: kmeans(SEARCHES["full"], init=start, **more)  # noqa: E731
     source = open_data(X, chunk_rows=ROWS)
-    expected, found = make().fit(source), make(spill=folder).fit(source)
+    expected, found = make().fit(source), make(max_memory=Memory(spill=folder)).fit(source)
     assert found.n_relocated_ >= 5
     assert outcome(found) == outcome(expected)
 
@@ -108,7 +109,9 @@ def test_where_blocks_of_the_disk_cannot_be_asked_for(folder, monkeypatch):
     monkeypatch.delattr(os, "posix_fallocate", raising=False)
     monkeypatch.setattr(spill, "_ZEROS", bytes(1000))
     source = open_data(clustered(N, D), chunk_rows=ROWS)
-    assert outcome(FITS["k-means, graph"](spill=folder).fit(source)) == outcome(FITS["k-means, graph"]().fit(source))
+    assert outcome(FITS["k-means, graph"](max_memory=Memory(spill=folder)).fit(source)) == outcome(
+        FITS["k-means, graph"]().fit(source)
+    )
 
 
 def test_arrays_that_are_there_are_not_copied_again(folder, spilled):
@@ -142,7 +145,7 @@ def test_files_have_no_names_and_go_with_the_fit(folder):
     seen = []
     watch = lambda row: seen.append((len(open_files(folder)), len(list(folder.iterdir()))))  # noqa: E731
     data = open_data(clustered(N, D), chunk_rows=ROWS)
-    found = kmeans(SEARCHES["bounded"], spill=folder, callbacks=watch).fit(data)
+    found = kmeans(SEARCHES["bounded"], max_memory=Memory(spill=folder), callbacks=watch).fit(data)
     assert len(seen) > 3
     assert all(n_open > 0 == n_names for n_open, n_names in seen)
     assert len(open_files(folder)) == 1  # the file with the labels
@@ -161,7 +164,7 @@ def test_nothing_is_left_after_an_error(folder):
         assert open_files(folder)
         raise Broken
 
-    estimator = kmeans(SEARCHES["graph"], spill=folder, callbacks=broken)
+    estimator = kmeans(SEARCHES["graph"], max_memory=Memory(spill=folder), callbacks=broken)
     with pytest.raises(Broken) as raised:
         estimator.fit(open_data(clustered(N, D), chunk_rows=ROWS))
     assert not open_files(folder)
@@ -172,10 +175,10 @@ def test_nothing_is_left_after_an_error(folder):
 KILLED = """
 import os, signal, sys
 import numpy as np
-from cprime import KMeans, open_data
+from cprime import KMeans, open_data, Memory
 
 source = open_data(np.random.default_rng(0).normal(size=(600, 3)), chunk_rows=200)
-KMeans(9, spill=sys.argv[1], callbacks=lambda row: os.kill(os.getpid(), signal.SIGKILL)).fit(source)
+KMeans(9, max_memory=Memory(spill=sys.argv[1]), callbacks=lambda row: os.kill(os.getpid(), signal.SIGKILL)).fit(source)
 """
 
 
@@ -188,7 +191,10 @@ def test_nothing_is_left_after_a_kill(folder, forked):
 
 @pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="there is no other way to have a disk that is full")
 def test_a_full_disk_is_an_error_that_names_the_folder_and_the_bytes(folder, monkeypatch):
-    source, estimator = open_data(clustered(N, D), chunk_rows=ROWS), kmeans(SEARCHES["full"], spill=folder)
+    source, estimator = (
+        open_data(clustered(N, D), chunk_rows=ROWS),
+        kmeans(SEARCHES["full"], max_memory=Memory(spill=folder)),
+    )
     before = dict(vars(estimator))
     asked, reserve = [], os.posix_fallocate
 
@@ -214,7 +220,7 @@ def test_files_that_can_not_be_made_or_be_so_long_are_an_error(folder):
     resource.setrlimit(resource.RLIMIT_FSIZE, (300, before[1]))
     try:
         with pytest.raises(OSError, match="File too large"):
-            kmeans(SEARCHES["full"], spill=folder).fit(clustered(N, D))
+            kmeans(SEARCHES["full"], max_memory=Memory(spill=folder)).fit(clustered(N, D))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert not list(folder.iterdir())
@@ -224,7 +230,7 @@ def test_files_that_can_not_be_made_or_be_so_long_are_an_error(folder):
 MEMORY = """
 import json, sys
 import numpy as np
-from cprime import GaussianMixture, open_data
+from cprime import GaussianMixture, Memory, open_data
 
 def anonymous():
     with open("/proc/self/status") as status:
@@ -239,7 +245,7 @@ options = dict(n_active=8, covariance_type="spherical", init_params=X[:9], reg_c
 def rise(spill):
     seen, before = [], anonymous()
     watch = lambda row: seen.append(anonymous() - before)
-    GaussianMixture(9, **options, max_iter=1, spill=spill, callbacks=watch).fit(points)
+    GaussianMixture(9, **options, max_iter=1, max_memory=Memory(spill=spill), callbacks=watch).fit(points)
     return max(seen) / N
 
 GaussianMixture(9, **options, max_iter=1).fit(X[:2000])
@@ -285,7 +291,7 @@ def test_the_bytes_a_row_that_the_documentation_says(name, single, double, monke
 
 
 def test_labels_are_in_a_file_too(folder):
-    found = FITS["k-means, graph"](spill=folder).fit(open_data(clustered(N, D), chunk_rows=ROWS))
+    found = FITS["k-means, graph"](max_memory=Memory(spill=folder)).fit(open_data(clustered(N, D), chunk_rows=ROWS))
     owner = found.labels_
     while isinstance(owner, np.ndarray):
         owner = owner.base

@@ -57,7 +57,7 @@ KINDS = {
     "library lists start dtype handle_unknown init init_params search use_rep key_added separator key",
     "seed": "random_state",
     "threads": "n_threads",
-    "path": "path folder checkpoint spill",
+    "path": "path folder checkpoint",
     "object": "categories estimator fitted mixture model tree sweep adata index models data compare fixed criteria",
 }
 KIND_OF = {name: kind for kind, names in KINDS.items() for name in names.split()}

@@ -16,7 +16,7 @@ from registry import (
     start_of,
 )
 
-from cprime import open_data
+from cprime import Memory, open_data
 
 pytestmark = POOR_FITS_PASS
 
@@ -33,9 +33,9 @@ def test_places_change_no_bit_and_chunks_only_the_order_of_sums(each, tmp_path):
     elif "chunks" in each.options.executions:
         there.append(tmp_path / "X.npy")
     fits = [estimator_of(each).fit(rows, sample_weight=weights) for rows in there]
-    if "spill" in here.get_params() and each.execution != "dask":
+    if "max_memory" in here.get_params() and each.execution != "dask":
         (tmp_path / "spill").mkdir()
-        fits.append(estimator_of(each, spill=tmp_path / "spill").fit(given, sample_weight=weights))
+        fits.append(estimator_of(each, max_memory=Memory(spill=tmp_path / "spill")).fit(given, sample_weight=weights))
     for found in fits:
         check_same_bits(fitted(found), fitted(here))
     check_close(*(answers(here, rows, ("predict", "score", "encode")) for rows in (given, X)), rounding_of(each))

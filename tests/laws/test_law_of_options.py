@@ -223,7 +223,7 @@ USUAL_OF = {
     cprime.CategoricalMixture: {"n_init": 1},
 }
 # Options of resources and of output, which do not change a result; wrong values are errors all the same.
-NO_RESULT = {"checkpoint", "spill", "max_memory", "n_threads", "verbose", "warm_start", "handle_unknown"}
+NO_RESULT = {"checkpoint", "max_memory", "n_threads", "verbose", "warm_start", "handle_unknown"}
 # Mixtures share the code of most options, so each is tried for one class of mixtures, and where it was redefined.
 CASES = [
     (cls, name)

@@ -8,7 +8,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import cprime
-from cprime import GaussianMixture, KMeans, KMedoids, StudentTMixture, em, open_data
+from cprime import GaussianMixture, KMeans, KMedoids, Memory, StudentTMixture, em, open_data
 from cprime.estimators.memory import PlannedRows, _measured, needed, sizes_of
 from cprime.estimators.planning import probe
 from cprime.estimators.problems import options_of
@@ -90,7 +90,7 @@ def test_what_points_keep_depends_on_the_mixture_and_on_spill(tmp_path):
     assert kept() == 80 * MB
     assert kept(n_active=2) == 32 * MB
     assert kept(n_active=None) == 8 * MB
-    assert cprime.plan(GaussianMixture(20, spill=str(tmp_path)), shape).bytes["labels"] == 0
+    assert cprime.plan(GaussianMixture(20, max_memory=Memory(spill=tmp_path)), shape).bytes["labels"] == 0
 
 
 SCALE = Path(__file__).parents[2] / "docs" / "scale.md"

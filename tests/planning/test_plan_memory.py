@@ -5,7 +5,7 @@ from anonymous import MEASURABLE, peak
 from sklearn.base import clone
 
 import cprime
-from cprime import GaussianMixture, KMeans, StudentTMixture
+from cprime import GaussianMixture, KMeans, Memory, StudentTMixture
 
 pytestmark = pytest.mark.skipif(not MEASURABLE, reason="needs the memory figures of Linux")
 
@@ -45,7 +45,7 @@ def test_peak_bytes_are_those_of_the_fit(name, tmp_path):
 
 WITHIN = {
     "k-means, a file": (KMEANS, {"max_memory": "16MB"}, True),
-    "k-means, a file, spilled": (KMEANS, {"max_memory": "9MB", "spill": "."}, True),
+    "k-means, a file, spilled": (KMEANS, {"max_memory": Memory("9MB", spill=".")}, True),
     "k-means, in memory": (KMEANS, {"max_memory": "20MB"}, False),
     "mixture, a file": (DIAG, {"max_memory": "40MB"}, True),
 }

@@ -13,7 +13,7 @@ import click
 import numpy as np
 from rich.console import Console
 
-from cprime import Factors, GaussianMixture, KMeans, StudentTMixture, load
+from cprime import Factors, GaussianMixture, KMeans, Memory, StudentTMixture, load
 from cprime.callbacks import ProgressBar
 from cprime.cli.errors import Terminated, exit_code, say
 from cprime.cli.files import Request, centers_in, chunk_figures, for_fit, hinted, opened, say_chunks
@@ -184,8 +184,7 @@ def estimator_of(options: FitOptions) -> Any:
         "tol": options.tol,
         "n_init": options.n_init,
         "checkpoint": options.checkpoint,
-        "spill": options.spill,
-        "max_memory": options.max_memory,
+        "max_memory": Memory(options.max_memory, options.spill) if options.spill else options.max_memory,
         "n_threads": options.threads,
         "random_state": options.seed,
         "metric": options.metric,
@@ -295,7 +294,7 @@ def resume(
         figures = {"n_samples": sum(description["chunks"]), **summary(estimator)}
     else:
         start = perf_counter()
-        estimator = unfitted(folder, description).set_params(n_threads=threads, spill=spill)
+        estimator = unfitted(folder, description).set_params(n_threads=threads, max_memory__spill=spill)
         X, weights = data_of(folder, description)
         seconds = {"read": perf_counter() - start}
         figures = fitted(estimator, X, weights, folder, output, quiet=quiet)

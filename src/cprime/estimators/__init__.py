@@ -7,8 +7,8 @@ that classes take: `fitted_mixture.py` (predictions, densities), `nearest_center
 `missing.py` (`impute`), `batches.py` (`partial_fit` of `KMeans`), `updating.py` (`update`), `conditionals.py`.
 
 - `opening.py`: data of any type become `execution.Data`; `as_prepared` is the one place that fills and scales rows.
-- `validation.py`, `constraints.py`: checks of arguments. `covariances.py`: values of `covariance_type`. `problems.py`,
-  `mixture_problems.py`: options of fits, values that make the problem for some data.
+- `validation.py`, `constraints.py`: checks of arguments. `covariances.py`, `memory_limit.py`: values of arguments that
+  have options. `problems.py`, `mixture_problems.py`: options of fits, values that make the problem for some data.
 - `solutions.py`: results as frozen values, whose `attributes` are the fitted attributes.
 - `quality.py`: certificates as text. `watching.py`: callbacks of the loop and of scikit-learn. `folders.py`: folders of
   checkpoints.
@@ -27,6 +27,7 @@ from cprime.estimators.kmeans_1d import KMeans1D
 from cprime.estimators.kmedians import KMedians
 from cprime.estimators.kmedoids import KMedoids
 from cprime.estimators.many import Many, fit_many
+from cprime.estimators.memory_limit import Memory
 from cprime.estimators.poisson_mixture import PoissonMixture
 from cprime.estimators.quality import Bounds, SearchQualityWarning
 from cprime.estimators.residual_kmeans import ResidualKMeans
@@ -45,6 +46,7 @@ __all__ = [
     "KMedians",
     "KMedoids",
     "Many",
+    "Memory",
     "PoissonMixture",
     "ResidualKMeans",
     "SearchQualityWarning",

@@ -12,6 +12,7 @@ from cprime._utils.random import Key, seed_of
 from cprime._utils.values import replace
 from cprime.estimators.covariances import as_covariances
 from cprime.estimators.folders import opened_checkpoint, spilling
+from cprime.estimators.memory_limit import as_memory
 from cprime.estimators.missing import filled_by_means
 from cprime.estimators.opening import names_of, opened
 from cprime.estimators.problems import Labels
@@ -28,7 +29,8 @@ from cprime.search.base import BaseSearch
 
 logger = logging.getLogger("cprime")
 
-_OBJECT_OF = {"search": as_search, "covariance_type": as_covariances}  # functions that return the object of a name
+# Functions that return the object that a short form of an argument means, such as a name.
+_OBJECT_OF = {"search": as_search, "covariance_type": as_covariances, "max_memory": as_memory}
 _ANY = Key(0)  # random key for calls that need one as an argument, but draw no random numbers here
 
 
@@ -42,8 +44,8 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
     random_state: Any
     verbose: int
     checkpoint: str | None
-    spill: Any
     max_memory: Any
+    _has_plan = True  # whether formulas for the memory of a fit are known, so that it may have a limit
     callbacks: Any
     n_active_: Annotated[int, Number(least=1, below="C+1")]
     n_iter_: Annotated[Count, Presence.RECORD]
@@ -61,8 +63,8 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name, and return the estimator.
 
-        `search__NAME`, `init__NAME` or `covariance_type__NAME` sets the option NAME of a copy of the search, the
-        initialization or the covariances; a search, "factors" and "ppca" become objects.
+        `search__NAME`, `init__NAME`, `covariance_type__NAME` and `max_memory__NAME` set the option NAME of a copy of
+        the object. A short form, such as the name of a search, becomes an object.
         """
         nested: dict[str, dict[str, Any]] = {}
         for name in [name for name in params if "__" in name]:
@@ -168,7 +170,7 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
                 logger.info(line)
         watch = Watch(self, given, lambda run: self._view(run, plan.n_kept))
         checkpoint, runs = None, None
-        with spilling(self.spill, self.checkpoint, data, plan.n_kept):
+        with spilling(self.max_memory, self.checkpoint, data, plan.n_kept):
             if self.checkpoint is not None:
                 checkpoint, runs = opened_checkpoint(self, data, key)
                 key = replace(key, seed=checkpoint.description["seed"])

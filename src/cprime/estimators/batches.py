@@ -42,7 +42,7 @@ def partial_fit(self: T, X: Any, y: Any = None, sample_weight: Any = None) -> T:
     come since they were built, and more than a quarter of this weight went to centers that have left their cells.
 
     Options of the iterations of a fit, and of its memory, have no effect on later batches: `max_iter`, `tol`,
-    `n_init`, `callbacks`, `checkpoint`, `spill`, `max_memory`.
+    `n_init`, `callbacks`, `checkpoint`, `max_memory`.
 
     Parameters
     ----------

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from cprime._utils.container import container_memory
-from cprime._utils.messages import bytes_of, shown_bytes, warn
+from cprime._utils.messages import shown_bytes, warn
 from cprime.estimators.constraints import n_fixed
 from cprime.estimators.memory import PlannedRows, needed, sizes_of
+from cprime.estimators.memory_limit import as_memory
 from cprime.estimators.problems import options_of
 from cprime.execution import Data
 from cprime.sources import is_source_like
@@ -31,10 +32,8 @@ def opened_within(estimator: Any, X: Any, sample_weight: Any) -> Data:
         If the fit exceeds `max_memory` even with the smallest chunks. The message proposes changes of the fit that need
         less memory.
     """
-    given = estimator.max_memory
-    limit = None if given is None else bytes_of(given, "max_memory")
-    if given is None and "max_memory" in vars(estimator):  # mixtures of counts and categories have no plan
-        limit = container_memory()
+    given = as_memory(estimator.max_memory).n_bytes
+    limit = container_memory() if given is None and estimator._has_plan else given
     from_source = is_source_like(X)
     if limit is not None and from_source:
         rows = lying_within(estimator, PlannedRows.from_data(estimator, X), limit)
@@ -51,7 +50,7 @@ def opened_within(estimator: Any, X: Any, sample_weight: Any) -> Data:
         less = f"What takes less: {named or 'fewer rows, columns or components'}."
         taken = f"this fit takes {shown_bytes(n_bytes)} beyond what the process holds"
         if given is not None:
-            raise ValueError(f"max_memory={given!r} is too little: {taken}. {less}")
+            raise ValueError(f"max_memory={estimator.max_memory!r} is too little: {taken}. {less}")
         warn(f"{taken}, and its container has {shown_bytes(limit)} left. {less}", UserWarning)
     return data
 
@@ -138,8 +137,10 @@ def _variants(estimator: Any, rows: PlannedRows) -> Iterator[tuple[str, Any, Pla
             estimator,
             rows.with_chunk_rows(smaller),
         )
-    if estimator.spill is None and rows.here:
-        yield 'spill="folder", for the active sets of the points', changed(estimator, spill="."), rows
+    memory = as_memory(estimator.max_memory)
+    if memory.spill is None and rows.here:
+        text = f"max_memory={memory.with_params(spill='folder')!r}, for the active sets of the points"
+        yield text, changed(estimator, max_memory=memory.with_params(spill=".")), rows
     options = options_of(estimator)
     plan, C = options.plan(rows.data), options.n_components
     if plan.regroup:

@@ -10,6 +10,7 @@ from cprime._utils.arguments import naming
 from cprime._utils.declared import Array, Presence, Size, Texts
 from cprime.estimators.categories import UNKNOWN, FindValues, OneHot, check_categories, encoded, has_categories
 from cprime.estimators.discrete import DiscreteMixture
+from cprime.estimators.memory_limit import Memory
 from cprime.estimators.opening import names_of
 from cprime.estimators.solutions import implied
 from cprime.estimators.validation import check_choice
@@ -65,7 +66,8 @@ class CategoricalMixture(DiscreteMixture):
         Starting probabilities of each column.
     n_threads : int or None, default=None
     checkpoint : path or None, default=None
-    spill : path or None, default=None
+    max_memory : Memory or None, default=None
+        `Memory(spill=folder)` stores active sets in files of a folder; it must have no limit.
     callbacks : callback or sequence of them, default=None
     verbose : int, default=0
 
@@ -135,7 +137,7 @@ class CategoricalMixture(DiscreteMixture):
         probabilities_init: Any = None,
         n_threads: int | None = None,
         checkpoint: Any = None,
-        spill: Any = None,
+        max_memory: Memory | None = None,
         callbacks: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -158,7 +160,7 @@ class CategoricalMixture(DiscreteMixture):
         self.probabilities_init = probabilities_init
         self.n_threads = n_threads
         self.checkpoint = checkpoint
-        self.spill = spill
+        self.max_memory = max_memory
         self.callbacks = callbacks
         self.verbose = verbose
 

@@ -56,13 +56,13 @@ class DiscreteMixture(Mixture):
 
     The attribute `means_` has the means of rows after their conversion by the family, for example to zeros and ones.
     Some constructor arguments of Gaussian mixtures are class attributes with constant values here: `precisions_init`,
-    `reg_covar` and `momentum`, which have no meaning for discrete densities, and `max_memory`.
+    `reg_covar` and `momentum`, which have no meaning for discrete densities.
     """
 
     precisions_init = None
     reg_covar = 0.0
     momentum: bool | str = False
-    max_memory = None
+    _has_plan = False
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

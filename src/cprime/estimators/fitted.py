@@ -28,7 +28,7 @@ from cprime.seeding.methods import name_of
 # Arguments that are useful for one fit only. Estimators derived from the fitted one get None for these.
 _OF_ONE_FIT = (
     *("weights_init", "means_init", "precisions_init", "fixed"),
-    *("checkpoint", "spill", "max_memory", "callbacks"),
+    *("checkpoint", "max_memory", "callbacks"),
 )
 
 

@@ -10,7 +10,7 @@ from cprime import __version__
 from cprime._utils.random import Key
 from cprime._utils.values import fitted_centers
 from cprime.em import Runs
-from cprime.estimators.validation import check_spill
+from cprime.estimators.memory_limit import as_memory
 from cprime.execution import Data
 from cprime.kernels import instruction_set
 from cprime.persistence import checkpoint_files, checkpoints
@@ -19,7 +19,8 @@ from cprime.seeding import is_given
 
 SPILLED = 2**30  # least size [bytes] of all active sets at which a fit with a checkpoint stores them in files
 
-_NOT_COMPARED = ("callbacks", "checkpoint", "n_threads", "spill", "verbose")  # arguments that a resumed fit may change
+# Arguments that a resumed fit may change; of max_memory, only the limit is compared.
+_NOT_COMPARED = ("callbacks", "checkpoint", "max_memory", "n_threads", "verbose")
 
 
 def stored_param(value: Any) -> Any:
@@ -42,13 +43,14 @@ def stored_param(value: Any) -> Any:
     return f"<{getattr(value, '__qualname__', type(value).__qualname__)}>"
 
 
-def spilling(spill: Any, checkpoint: Any, data: Data, n_kept: int) -> AbstractContextManager[None]:
+def spilling(max_memory: Any, checkpoint: Any, data: Data, n_kept: int) -> AbstractContextManager[None]:
     """Return a context manager within which a fit stores active sets in files; one without effect if memory is used.
 
-    Files are used if the argument `spill` names a folder. They are also used if there is a checkpoint, the data have
-    several chunks, and all active sets together take at least 1 GiB (SPILLED).    n_kept: C′, size of an active set
+    Files are used if the argument `max_memory` names a folder for them. They are also used if there is a checkpoint,
+    the data have several chunks, and all active sets together take at least 1 GiB (SPILLED).
+    n_kept: C′, size of an active set
     """
-    folder = None if spill is None else check_spill(spill)
+    folder = as_memory(max_memory).writable_folder()
     if folder is None and checkpoint is not None and data.is_local and len(data.sizes) > 1:
         n_bytes = data.n_points * n_kept * (np.dtype(np.int32).itemsize + data.dtype.itemsize)
         folder = Path(checkpoint) if n_bytes >= SPILLED else None
@@ -70,6 +72,7 @@ def opened_checkpoint(estimator: Any, data: Data, key: Key) -> tuple[Checkpoint,
             for name, value in estimator.get_params(deep=False).items()
             if name not in _NOT_COMPARED
         },
+        "parameter max_memory": as_memory(estimator.max_memory).limit,
         "warm": estimator._continued(),
         "features": tuple(estimator.feature_names_in_) if hasattr(estimator, "feature_names_in_") else None,
         **data.identity(),

@@ -16,6 +16,7 @@ from cprime.estimators.base import Clusterer
 from cprime.estimators.batches import partial_fit
 from cprime.estimators.budget import opened_within
 from cprime.estimators.constraints import partial_labels
+from cprime.estimators.memory_limit import Memory
 from cprime.estimators.missing import impute
 from cprime.estimators.nearest_center import NearestCenter, nearest, nearest_labels, to_sklearn, transform
 from cprime.estimators.problems import KMeansOptions, kmeans_model
@@ -104,13 +105,10 @@ class KMeans(NearestCenter, Clusterer):
     checkpoint : path or None, default=None
         A new or empty folder in which `fit` stores its state. An interrupted fit is continued by `cprime.resume` or by
         the same call of `fit`, with bit-identical results. At the end the folder contains the model.
-    spill : path or None, default=None
-        A folder in which `fit` stores active sets between iterations, instead of in memory, in files that are deleted
-        with the fit (or with `labels_`). Results are bit-identical.
-    max_memory : int, str or None, default=None
-        Most memory that `fit` may take beyond what the process uses already: bytes, or a text such as "8GB". Sources
-        are read in smaller chunks if necessary; a fit that takes more all the same raises an error before its first
-        pass. None is the limit of the process's container, above which a fit warns. See `cprime.plan`.
+    max_memory : int, str, Memory or None, default=None
+        Most memory that `fit` may take beyond what the process uses: bytes, a text such as "8GB", or `Memory`, which
+        also names a folder for active sets. Sources are read in smaller chunks if necessary; a fit that takes more
+        raises an error first. None is the limit of the container, above which a fit warns. See `cprime.plan`.
     callbacks : callback or sequence of them, default=None
         Functions that are called after every iteration with a row of `history_`, as a dictionary, and the estimator
         with its current parameters, or objects with such a method `on_iteration`; see `cprime.callbacks.Callback`. The
@@ -232,8 +230,7 @@ class KMeans(NearestCenter, Clusterer):
         # resources
         n_threads: int | None = None,
         checkpoint: Any = None,
-        spill: Any = None,
-        max_memory: int | float | str | None = None,
+        max_memory: int | float | str | Memory | None = None,
         callbacks: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -255,7 +252,6 @@ class KMeans(NearestCenter, Clusterer):
         self.semi_supervised = semi_supervised
         self.n_threads = n_threads
         self.checkpoint = checkpoint
-        self.spill = spill
         self.max_memory = max_memory
         self.callbacks = callbacks
         self.verbose = verbose

@@ -20,6 +20,7 @@ from cprime._utils.threads import resolve_threads
 from cprime._utils.values import replace
 from cprime.em.expectation import HardMoments
 from cprime.em.sizes import n_bytes as bounded_sizes_bytes
+from cprime.estimators.memory_limit import as_memory
 from cprime.estimators.opening import is_plain
 from cprime.estimators.problems import options_of
 from cprime.estimators.validation import resolve_init
@@ -211,7 +212,7 @@ def needed(
     sizes = sizes or sizes_of(estimator, D, data.dtype)
     exact = 1 < plan.n_kept == C
     graph = hasattr(plan.search, "regroup")
-    many, spilled = len(data.sizes) > 1, estimator.spill is not None
+    many, spilled = len(data.sizes) > 1, as_memory(estimator.max_memory).spill is not None
 
     found = dict.fromkeys(("rows", "kept", "parameters", "sums", "lists", "labels", "temporary"), 0)
     if rows.here:

@@ -214,7 +214,7 @@ class Mixture(DensityMixin, Clusterer):
         batches update the fitted parameters.
 
         Options of the search, of the iterations of a fit, and of its memory have no effect: `search`, `n_init`,
-        `max_iter`, `tol`, `momentum`, `callbacks`, `checkpoint`, `spill`, `max_memory`.
+        `max_iter`, `tol`, `momentum`, `callbacks`, `checkpoint`, `max_memory`.
 
         Parameters
         ----------

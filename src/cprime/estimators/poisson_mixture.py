@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from cprime.estimators.discrete import CheckCounts, DiscreteMixture
+from cprime.estimators.memory_limit import Memory
 from cprime.estimators.opening import names_of
 from cprime.execution import Data
 from cprime.model import POISSON
@@ -39,7 +40,8 @@ class PoissonMixture(DiscreteMixture):
         Starting rates.
     n_threads : int or None, default=None
     checkpoint : path or None, default=None
-    spill : path or None, default=None
+    max_memory : Memory or None, default=None
+        `Memory(spill=folder)` stores active sets in files of a folder; it must have no limit.
     callbacks : callback or sequence of them, default=None
     verbose : int, default=0
 
@@ -94,7 +96,7 @@ class PoissonMixture(DiscreteMixture):
         rates_init: Any = None,
         n_threads: int | None = None,
         checkpoint: Any = None,
-        spill: Any = None,
+        max_memory: Memory | None = None,
         callbacks: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -114,7 +116,7 @@ class PoissonMixture(DiscreteMixture):
         self.rates_init = rates_init
         self.n_threads = n_threads
         self.checkpoint = checkpoint
-        self.spill = spill
+        self.max_memory = max_memory
         self.callbacks = callbacks
         self.verbose = verbose
 

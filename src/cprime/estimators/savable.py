@@ -104,13 +104,10 @@ class SavableEstimator(BaseEstimator):
     checkpoint : path or None
         A new or empty folder in which `fit` stores its state. An interrupted fit is continued by `cprime.resume` or by
         the same call of `fit`, with bit-identical results. At the end the folder contains the model.
-    spill : path or None
-        A folder in which `fit` stores active sets between iterations, instead of in memory, in files that are deleted
-        with the fit. Results are bit-identical.
-    max_memory : int, str or None
-        Most memory that `fit` may take beyond what the process uses already: bytes, or a text such as "8GB". Sources
-        are read in smaller chunks if necessary; a fit that takes more all the same raises an error before its first
-        pass. None is the limit of the process's container, above which a fit warns. See `cprime.plan`.
+    max_memory : int, str, Memory or None
+        Most memory that `fit` may take beyond what the process uses: bytes, a text such as "8GB", or `Memory`, which
+        also names a folder for active sets. Sources are read in smaller chunks if necessary; a fit that takes more
+        raises an error first. None is the limit of the container, above which a fit warns. See `cprime.plan`.
     callbacks : callback or sequence of them
         Functions that are called after every iteration with a row of `history_`, as a dictionary, and the estimator
         with its current parameters, or objects with such a method `on_iteration`; see `cprime.callbacks.Callback`. The

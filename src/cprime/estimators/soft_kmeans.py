@@ -10,6 +10,7 @@ from cprime import em
 from cprime._utils.declared import Positive
 from cprime.em import fuzzy
 from cprime.estimators.base import Clusterer
+from cprime.estimators.memory_limit import Memory
 from cprime.estimators.problems import Labels, Options, problem_of, starting_centers
 from cprime.estimators.prototypes import FuzzyBase
 from cprime.estimators.solutions import FitRecord, SoftKMeansSolution
@@ -94,7 +95,8 @@ class SoftKMeans(Clusterer, FuzzyBase):
     random_state : int, RandomState, Generator or None, default=None
     n_threads : int or None, default=None
     checkpoint : path or None, default=None
-    spill : path or None, default=None
+    max_memory : Memory or None, default=None
+        `Memory(spill=folder)` stores active sets in files of a folder; it must have no limit.
     callbacks : callback or sequence of them, default=None
     verbose : int, default=0
 
@@ -146,6 +148,8 @@ class SoftKMeans(Clusterer, FuzzyBase):
     variance_: Positive
     stiffness_: Positive
 
+    _has_plan = False
+
     def __init__(
         self,
         n_clusters: int = 8,
@@ -160,7 +164,7 @@ class SoftKMeans(Clusterer, FuzzyBase):
         random_state: Any = None,
         n_threads: int | None = None,
         checkpoint: Any = None,
-        spill: Any = None,
+        max_memory: Memory | None = None,
         callbacks: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -175,7 +179,7 @@ class SoftKMeans(Clusterer, FuzzyBase):
         self.random_state = random_state
         self.n_threads = n_threads
         self.checkpoint = checkpoint
-        self.spill = spill
+        self.max_memory = max_memory
         self.callbacks = callbacks
         self.verbose = verbose
 

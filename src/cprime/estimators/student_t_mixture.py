@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from cprime._utils.values import replace
 from cprime.estimators.conditionals import condition, marginal, regress
+from cprime.estimators.memory_limit import Memory
 from cprime.estimators.mixture import Mixture
 from cprime.kernels import computing
 from cprime.model import STUDENT_T
@@ -59,8 +60,7 @@ class StudentTMixture(Mixture):
         Starting parameters, of the shapes of `weights_`, `means_` and `precisions_`.
     n_threads : int or None, default=None
     checkpoint : path or None, default=None
-    spill : path or None, default=None
-    max_memory : int, str or None, default=None
+    max_memory : int, str, Memory or None, default=None
     callbacks : callback or sequence of them, default=None
     verbose : int, default=0
 
@@ -150,8 +150,7 @@ n_features_in_, feature_names_in_
         precisions_init: Any = None,
         n_threads: int | None = None,
         checkpoint: Any = None,
-        spill: Any = None,
-        max_memory: int | float | str | None = None,
+        max_memory: int | float | str | Memory | None = None,
         callbacks: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -176,7 +175,6 @@ n_features_in_, feature_names_in_
         self.precisions_init = precisions_init
         self.n_threads = n_threads
         self.checkpoint = checkpoint
-        self.spill = spill
         self.max_memory = max_memory
         self.callbacks = callbacks
         self.verbose = verbose

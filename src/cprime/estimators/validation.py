@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator
 from numbers import Integral, Real
-from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any
 
 import numpy as np
@@ -15,10 +13,10 @@ from cprime._utils.arguments import check_integer as check_integer
 from cprime._utils.arguments import check_path
 from cprime._utils.arguments import check_positive as check_positive
 from cprime._utils.arguments import check_real as check_real
-from cprime._utils.messages import bytes_of
 from cprime._utils.threads import resolve_threads
 from cprime.em import ASSIGNMENTS
 from cprime.estimators.covariances import family_of
+from cprime.estimators.memory_limit import as_memory
 from cprime.execution import Data
 from cprime.search import Auto, Bounded, Full, Graph, Papers, Search
 from cprime.search.base import BaseSearch
@@ -97,11 +95,13 @@ def check_common(estimator: Any) -> None:
     check_choice(getattr(estimator, "missing", "error"), "missing", ("error", "marginal"))
     check_flag(getattr(estimator, "semi_supervised", False), "semi_supervised")
     as_search(estimator.search)
-    if estimator.spill is not None:
-        check_spill(estimator.spill)
     check_real(getattr(estimator, "epsilon", 0.0), "epsilon", 0.0)
-    if getattr(estimator, "max_memory", None) is not None:
-        bytes_of(estimator.max_memory, "max_memory")
+    memory = as_memory(estimator.max_memory)
+    if memory.limit is not None and not estimator._has_plan:
+        raise ValueError(
+            f"max_memory={memory!r} must have no limit: the memory of a {type(estimator).__name__} is not planned."
+        )
+    memory.writable_folder()
     if estimator.checkpoint is not None:
         check_path(estimator.checkpoint, "checkpoint")
     check_decay(getattr(estimator, "learning_decay", 1.0))
@@ -122,20 +122,6 @@ def as_search(value: Any) -> Any:
     if not isinstance(value, BaseSearch):
         raise TypeError(f"search must be one of {list(SEARCHES)} or an object of cprime.search, got {value!r}.")
     return value
-
-
-def check_spill(value: Any) -> Path:
-    """Return the folder for files with active sets that the user has given as `spill`, as a Path.
-
-    Raises TypeError if it is not a path, and ValueError if no file can be written there.
-    """
-    folder = Path(check_path(value, "spill"))
-    try:
-        TemporaryFile(dir=folder).close()
-    except OSError as error:
-        text = f"spill={str(value)!r} must be a folder that files can be made in: {error.strerror}."
-        raise ValueError(text) from error
-    return folder
 
 
 def check_decay(value: Any) -> float:

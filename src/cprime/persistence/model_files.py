@@ -36,7 +36,7 @@ __all__ = ["FORMAT_VERSION", "class_of", "load", "read_header", "register", "sav
 FORMAT_VERSION = 3
 _METADATA_KEYS = ("format_version", "cprime_version", "class", "params", "fitted")
 # First parts of the names of classes of cprime whose objects may be constructor parameters.
-_NAMESPACES = ("search", "seeding", "covariance")
+_NAMESPACES = ("search", "seeding", "covariance", "memory")
 _NOT_VALID = (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, SafetensorError)
 _UNSEALED = "0" * len(checksum(()))
 _SEAL = re.compile(rb'"checksum":"([0-9a-f]{%d})"' % len(_UNSEALED))
@@ -101,6 +101,9 @@ def present_params(params: dict[str, Any]) -> dict[str, Any]:
     if n_factors != "auto" and params["covariance_type"] in ("factors", "ppca"):
         fields = {"n_factors": n_factors, "isotropic": params["covariance_type"] == "ppca"}
         params["covariance_type"] = {"object": {"class": "covariance.Factors", "fields": fields}}
+    if (spill := params.pop("spill", None)) is not None:
+        fields = {"limit": params.get("max_memory"), "spill": spill}
+        params["max_memory"] = {"object": {"class": "memory.Memory", "fields": fields}}
     if params.pop("shared_dof", False) and params["dof"] == "estimate":
         params["dof"] = "shared"
     named = {_FORMER_NAMES.get(name, name): value for name, value in params.items()}

@@ -4,10 +4,11 @@ import sys
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from cprime._utils.messages import bytes_of, shown_bytes
+from cprime._utils.messages import shown_bytes
 from cprime._utils.number_types import MOST_COLUMNS
 from cprime.estimators.budget import changed, lying_within, remedies
 from cprime.estimators.memory import PlannedRows, needed
+from cprime.estimators.memory_limit import as_memory
 from cprime.estimators.planning.probe import CostEstimate, foreseen
 from cprime.estimators.problems import options_of
 from cprime.estimators.validation import check_choice, check_common, check_integer, check_mixture
@@ -151,8 +152,8 @@ def plan(estimator: Any, X: Any, *, dtype: str = "float32") -> Plan:
     N, C = rows.data.n_points, options_of(estimator).n_components
     if C > N:
         raise ValueError(f"n_samples={N} should be >= the {C} components of the estimator.")
-    if estimator.max_memory is not None:
-        rows = lying_within(estimator, rows, bytes_of(estimator.max_memory, "max_memory"))
+    if (limit := as_memory(estimator.max_memory).n_bytes) is not None:
+        rows = lying_within(estimator, rows, limit)
     course = foreseen(estimator, rows)
     parts = needed(estimator, rows)
     texts = [text for text, _ in remedies(estimator, rows)] if sum(parts.values()) >= 2**26 else []

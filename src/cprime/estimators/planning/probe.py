@@ -197,7 +197,7 @@ def _scaled(estimator: Any, rows: PlannedRows, c: int) -> Any:
         "verbose": 0,
         "warm_start": False,
     }
-    given |= dict.fromkeys(("max_memory", "spill", "checkpoint", "means_init", "weights_init", "precisions_init"))
+    given |= dict.fromkeys(("max_memory", "checkpoint", "means_init", "weights_init", "precisions_init"))
     # Constraints are omitted. Bounds of sizes hold for all rows, and a fit of few rows would make additional starts.
     # Known centers or components may be more than the components of the small fit.
     given |= dict.fromkeys(("size_max", "size_min", "fixed"))

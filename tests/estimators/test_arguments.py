@@ -8,6 +8,7 @@ from estimator_data import MAKERS, mixture
 from sklearn.exceptions import NotFittedError
 from sklearn.mixture import GaussianMixture as SklearnMixture
 
+import cprime
 from cprime import GaussianMixture, KMeans, Memory
 from fits import clustered
 
@@ -44,6 +45,10 @@ OF_K_MEANS = [
     ("init", X[:4, :2], ValueError, ["(4, 2)", "3"]),
     ("init", np.full((4, 3), np.nan), ValueError, ["init", "NaN"]),
     ("init", KMeans(4), NotFittedError, ["init", "cluster_centers_"]),
+    ("size_max", "abc", ValueError, ["size_max", "'abc'", "1.2x"]),
+    ("size_min", 30, ValueError, ["size_min=30", "4 clusters", "30"]),
+    ("fixed", X[:2, :2], ValueError, ["fixed", "(m, 3)", "(2, 2)"]),
+    ("metric", "manhattan", ValueError, ["metric", "'manhattan'", "'cosine'"]),
 ]
 OF_MIXTURE = [
     ("n_components", 0, ValueError, ["n_components", "0", ">= 1"]),
@@ -64,6 +69,8 @@ OF_MIXTURE = [
     ("precisions_init", 0.0, ValueError, ["precisions_init", "0.0"]),
     ("precisions_init", [1.0] * 4, ValueError, ["precisions_init", "(4,)"]),
     ("init_params", "best", ValueError, ["'best'", "'k-means++'", "'random'", "'afk-mc2'"]),
+    ("init_params", np.full(30, 4), ValueError, ["init_params", "0 to n_components - 1 = 3"]),
+    ("fixed", (X[:2], np.ones((2, 3))), ValueError, ["fixed", "covariance_type", "'tied_spherical'"]),
 ]
 
 
@@ -77,6 +84,8 @@ def assert_refused(estimator, argument, value, error, words):
     missing = [word for word in words if word not in str(caught.value)]
     assert not missing, str(caught.value)
     assert not hasattr(estimator, "labels_")
+    with pytest.raises(error, match=f"^{re.escape(str(caught.value))}$"):
+        cprime.plan(estimator, X)
 
 
 @pytest.mark.parametrize(("argument", "value", "error", "words"), named(COMMON + OF_K_MEANS))

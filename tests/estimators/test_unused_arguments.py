@@ -23,6 +23,10 @@ UNUSED = {
         GaussianMixture(3, means_init=X[:3], init_params="random"),
         "init_params='random' .*the means of the start are given",
     ),
+    "new means of a continued fit": (
+        GaussianMixture(2, means_init=X[:2], warm_start=True, random_state=0).fit(X),
+        "means_init has no effect: warm_start=True continues the previous fit",
+    ),
 }
 USED = [
     KMeans(4, search=Graph(3), jumps=True, n_init=2),

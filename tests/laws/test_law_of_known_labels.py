@@ -227,6 +227,8 @@ def test_bad_input_names_argument_value_and_expectation():
             r"fixed must have shape \(m, 4\), with m from 1 to 3, the number of components, got \(4, 4\)",
         ),
         (lambda: KMeans(3, fixed=X[:1] * np.nan), None, "fixed contains NaN"),
+        (lambda: KMeans(3, fixed=[]), None, "fixed: Expected 2D array"),
+        (lambda: mixture(fixed=[]), None, r"fixed must be a pair \(means, covariances\) of known components, got \[\]"),
         (lambda: KMeans(3, fixed=X[:1], jumps=True), None, "jumps=True needs fixed=None"),
         (lambda: KMeans(3, fixed=X[:1], size_max=20), None, "fixed needs size_max=None"),
         (lambda: mixture(fixed=[0]), None, r"fixed must be a pair \(means, covariances\) of known components, got"),

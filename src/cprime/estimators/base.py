@@ -19,7 +19,7 @@ from cprime.estimators.problems import Labels
 from cprime.estimators.quality import Bounds, certificate_text, remarks, warn_if_poor
 from cprime.estimators.savable import SavableEstimator
 from cprime.estimators.solutions import FitRecord, Solution, without_solution
-from cprime.estimators.validation import as_search, unused_arguments
+from cprime.estimators.validation import as_search, check_enough, unused_arguments
 from cprime.estimators.watching import CallbackSupportMixin, Watch, unfitted_copy
 from cprime.execution import Data
 from cprime.kernels import ReadMissing, computing
@@ -112,8 +112,8 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
         reset: whether X is training data, which must have at least one point per component
         """
         data = self._converted(opened(self, X, sample_weight, reset), reset)
-        if reset and data.n_points < (C := getattr(self, self._size_name)):
-            raise ValueError(f"n_samples={data.n_points} should be >= {self._size_name}={C}.")
+        if reset:
+            check_enough(self, data.n_points)
         return data
 
     def _converted(self, data: Data, reset: bool) -> Data:
@@ -128,6 +128,10 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
         model = self._parameters()
         mean: NDArray[np.float64] = np.average(model.centers, axis=0, weights=model.weights)
         return data.read_by(ReadMissing(mean), has_missing=True)
+
+    def _check_arguments(self) -> None:
+        """Raise TypeError or ValueError if an argument is invalid for any data."""
+        raise NotImplementedError
 
     def _options(self) -> Any:
         """Return the options of a fit as a value, whose method `problem` returns what the fit of some data solves."""

@@ -88,8 +88,8 @@ class GaussianMixture(Mixture):
         κ of `partial_fit`, above 0.5 and at most 1: the share of a batch of weight W is min(1, W/n^κ), where n is the
         total weight so far. With 1 all points count equally; smaller values forget early points.
     warm_start : bool, default=False
-        Whether `fit` starts from the parameters of the previous fit. The first iteration is then compared by `tol` with
-        the last one of that fit.
+        Whether `fit` starts from the parameters of the previous fit, as in scikit-learn, and not from `weights_init`,
+        `means_init`, `precisions_init`. The first iteration is then compared by `tol` with the last one of that fit.
     random_state : int, RandomState, Generator or None, default=None
         Source of the random numbers of the start and of `sample`.
     weights_init, means_init, precisions_init : array-like, default=None

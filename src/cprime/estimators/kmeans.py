@@ -282,8 +282,7 @@ class KMeans(NearestCenter, Clusterer):
         ValueError
             If an argument is out of its range, or there are fewer points than clusters.
         """
-        check_common(self)
-        check_integer(self.n_clusters, "n_clusters", 1)
+        self._check_arguments()
         data = opened_within(self, X, sample_weight)
         labels = partial_labels(self, y, data.n_points, self.n_clusters)
         return self._fit_to(data, (X, y, sample_weight), labels)
@@ -307,8 +306,12 @@ class KMeans(NearestCenter, Clusterer):
         cause = ["labels in y that leave too few points for other clusters"] if labeled else []
         warn_if_few(int(np.count_nonzero(self.counts_)), self.n_clusters, *cause)
 
-    def _opened(self, X: Any, sample_weight: Any = None, reset: bool = False) -> Data:
+    def _check_arguments(self) -> None:
+        check_common(self)
+        check_integer(self.n_clusters, "n_clusters", 1)
         check_choice(self.metric, "metric", ("euclidean", "cosine"))
+
+    def _opened(self, X: Any, sample_weight: Any = None, reset: bool = False) -> Data:
         data = super()._opened(X, sample_weight, reset)
         return data.prepared(unit_rows) if self.metric == "cosine" else data
 

@@ -168,10 +168,13 @@ class Mixture(DensityMixin, Clusterer):
         ValueError
             If an argument is out of its range or not supported, or there are fewer points than components.
         """
-        check_mixture(self)
+        self._check_arguments()
         data = opened_within(self, X, sample_weight)
         labels = partial_labels(self, y, data.n_points, self.n_components)
         return self._fit_to(data, (X, y, sample_weight), labels)
+
+    def _check_arguments(self) -> None:
+        check_mixture(self)
 
     def _options(self) -> MixtureOptions:
         covariances = as_covariances(self.covariance_type)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -115,7 +116,7 @@ class MixtureOptions(Options):
             model: Any = given.first_model(data, centers, exact)
             return model if fixed is None else model.with_fixed(fixed)
 
-        problem = problem_of(self, plan, data, init, self._centers, first_model, quick)
+        problem = problem_of(self, plan, data, init, partial(self._centers, given.shares), first_model, quick)
         return replace(problem, has_short_runs=isinstance(init, str) and init == DIVERSE)
 
     def _start(self, data: Data) -> tuple[Any, GivenParameters]:
@@ -134,14 +135,14 @@ class MixtureOptions(Options):
         init = self.init_params
         if self.means_init is not None:
             init = check_means_init(self.means_init, data, C, self.means_argument)
-        elif given.shares is not None:
-            init = means_of_shares(given.shares, data, C)
         if isinstance(init, str) and init == "auto":
             few = data.in_memory and not are_many(C, data.n_weighted)
             init = DIVERSE if few and self.family.has_diverse_starts and not data.has_missing else ONE_OF_EACH
         return init, given
 
-    def _centers(self, init: Any, data: Data, key: Key) -> NDArray:
+    def _centers(self, shares: NDArray | None, init: Any, data: Data, key: Key) -> NDArray:
+        if shares is not None and self.means_init is None:
+            return means_of_shares(shares, data, self.n_components)
         name, starts = init if isinstance(init, str) else None, self.family.starts
         if name == DIVERSE:
             init = em.diverse_start(key.run)

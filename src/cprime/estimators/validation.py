@@ -111,6 +111,12 @@ def check_common(estimator: Any) -> None:
         raise TypeError(f"verbose must be an instance of int, not {type(estimator.verbose).__name__}.")
 
 
+def check_enough(estimator: Any, n_points: int) -> None:
+    """Raise ValueError if there are fewer points than components."""
+    if n_points < (C := getattr(estimator, estimator._size_name)):
+        raise ValueError(f"n_samples={n_points} should be >= {estimator._size_name}={C}.")
+
+
 def as_search(value: Any) -> Any:
     """Return the argument `search`, a name or an object of `cprime.search`, as an object, which may be an `Auto`.
 
@@ -296,5 +302,9 @@ def unused_arguments(estimator: Any, n_components: int, search: Search, init: An
             yield f"n_init={given['n_init']} has no effect: the start is given, so there is one run"
         if isinstance(given.get("init_params"), str) and given["init_params"] != "auto":
             yield f"init_params={given['init_params']!r} has no effect: the means of the start are given"
+    if given.get("warm_start") and hasattr(estimator, "means_"):
+        for name in ("weights_init", "precisions_init", estimator._means_argument):
+            if given.get(name) is not None:
+                yield f"{name} has no effect: warm_start=True continues the previous fit"
     if given.get("jumps") is True and n_components == 1:
         yield "jumps=True has no effect: there is one cluster"

@@ -4,14 +4,20 @@ import sys
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import numpy as np
+
 from cprime._utils.messages import shown_bytes
 from cprime._utils.number_types import MOST_COLUMNS
+from cprime._utils.random import Key, check_random_state
+from cprime.em import Problem
 from cprime.estimators.budget import changed, lying_within, remedies
 from cprime.estimators.memory import PlannedRows, needed
 from cprime.estimators.memory_limit import as_memory
 from cprime.estimators.planning.probe import CostEstimate, foreseen
 from cprime.estimators.problems import options_of
-from cprime.estimators.validation import check_choice, check_common, check_integer, check_mixture
+from cprime.estimators.validation import check_choice, check_enough
+from cprime.execution import Data
+from cprime.seeding.methods import name_of
 
 _PARTS = {
     "rows": "rows: chunks that are read, copies",
@@ -143,15 +149,12 @@ def plan(estimator: Any, X: Any, *, dtype: str = "float32") -> Plan:
             f"estimator must be a KMeans, a GaussianMixture or a StudentTMixture, got {type(estimator).__name__}."
         )
     estimator = changed(estimator)
-    if hasattr(estimator, "n_clusters"):
-        check_common(estimator)
-        check_integer(estimator.n_clusters, "n_clusters", 1)
-    else:
-        check_mixture(estimator)
+    estimator._check_arguments()
+    check_random_state(estimator.random_state)
     rows = _rows(estimator, X, dtype)
-    N, C = rows.data.n_points, options_of(estimator).n_components
-    if C > N:
-        raise ValueError(f"n_samples={N} should be >= the {C} components of the estimator.")
+    options, N = options_of(estimator), rows.data.n_points
+    check_enough(estimator, N)
+    _check_start(options.problem(rows.data), rows.data)
     if (limit := as_memory(estimator.max_memory).n_bytes) is not None:
         rows = lying_within(estimator, rows, limit)
     course = foreseen(estimator, rows)
@@ -160,7 +163,7 @@ def plan(estimator: Any, X: Any, *, dtype: str = "float32") -> Plan:
     return Plan(
         N,
         rows.data.n_features,
-        C,
+        options.n_components,
         rows.data.dtype.name,
         max(rows.data.sizes),
         parts,
@@ -169,6 +172,16 @@ def plan(estimator: Any, X: Any, *, dtype: str = "float32") -> Plan:
         course.seconds,
         (*texts, *_faster(estimator, rows, course)),
     )
+
+
+def _check_start(problem: Problem, data: Data) -> None:
+    """Raise the error of a fit if the initialization is invalid; labels and functions are left to the fit.
+
+    Labels or responsibilities of the points would need a pass over the data.
+    """
+    init = problem.init
+    if name_of(init) is None and not callable(init) and np.shape(init)[:1] != (data.n_points,):
+        problem.centers(data, Key(0))
 
 
 def _rows(estimator: Any, X: Any, dtype: str) -> PlannedRows:

@@ -74,6 +74,7 @@ def main(argv: list[str]) -> int:
     options = [other for other in others if other not in tests and other != "--"]
     if given.short:
         runs = [("address", ["baseline", "amx"], EVERY_KERNEL), ("thread", ["baseline"], SEVERAL_THREADS[1:])]
+        options = ["-m", "not long", *options]
     else:
         runs = [(name, given.sets, tests or SANITIZERS[name].tests) for name in given.names]
     failed = False

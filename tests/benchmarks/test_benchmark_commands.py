@@ -54,23 +54,17 @@ def test_time_to_quality_records_what_was_found(file, points, output, capsys):
     assert (output.parent / "results-k-means-points.npy-20.png").stat().st_size > 10_000
 
 
-def long(*values):
-    return pytest.param(*values, marks=pytest.mark.long)
-
-
 @pytest.mark.parametrize(
     ("command", "heading"),
     [
-        long(
-            "time-to-quality --model mixture -C 6 --peers cprime-em,sklearn-mixture --iterations 2 --repetitions 1", "L"
-        ),
-        long("time-to-quality --model seeding -C 6 --peers cprime-two-level,cprime-greedy --repetitions 1", "Starts"),
-        long("iteration -C 20 --peers cprime-lloyd,cprime-graph --repetitions 1 --iterations 2", "One read of X by"),
-        long("growth --along C --values 5,20 --peers cprime --iterations 2", "exponent"),
-        long("growth --along N --values 100,600 -C 5 --peers cprime-lloyd --iterations 2", "N = 600"),
+        ("time-to-quality --model mixture -C 6 --peers cprime-em,sklearn-mixture --iterations 2 --repetitions 1", "L"),
+        ("time-to-quality --model seeding -C 6 --peers cprime-two-level,cprime-greedy --repetitions 1", "Starts"),
+        ("iteration -C 20 --peers cprime-lloyd,cprime-graph --repetitions 1 --iterations 2", "One read of X by"),
+        ("growth --along C --values 5,20 --peers cprime --iterations 2", "exponent"),
+        ("growth --along N --values 100,600 -C 5 --peers cprime-lloyd --iterations 2", "N = 600"),
         ("memory -C 20 --peers cprime --iterations 2", "MB above the data"),
         ("truncation -C 18 --points 400", "are at most 0.02 nats below exact EM"),
-        long("setup -C 3 --peers cprime --repetitions 1 --calls 3", "first call, ms"),
+        ("setup -C 3 --peers cprime --repetitions 1 --calls 3", "first call, ms"),
     ],
 )
 def test_measures_run_and_the_page_shows_them(command, heading, file, output, tmp_path, capsys):

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from marks import long_but
+
 N, C, D = 80_000, 1_000, 4
 WHOLE = N * C * 8  # bytes of an N×C array in double precision: 640 MB
 
@@ -75,8 +77,11 @@ def rise(work, forked):
     return json.loads(run.stdout)
 
 
+SLOW = {"mixture, C'=1", "full, C'=None", "diag, C'=None", "full, one of all drawn"}
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("name", WORK)
+@pytest.mark.parametrize("name", long_but(WORK.keys() - SLOW, WORK, mark=pytest.mark.rare))
 def test_no_array_of_all_points_and_components(name, forked):
     assert rise(WORK[name], forked) < WHOLE / 8
 

@@ -12,7 +12,8 @@ import pytest
 from forks import PACKAGE, forks
 
 SCRIPTS = {path.stem: path for path in sorted((Path(__file__).parents[2] / "examples").rglob("*.py"))}
-SLOW = ("dask_cluster", "image_compression", "larger_than_memory", "lower_bounds")  # 20 to 35 s each
+SLOW = {"dask_cluster", "image_compression", "larger_than_memory", "lower_bounds"}  # 20 to 35 s each
+SLOW |= {"resume_after_a_kill", "embeddings_in_a_folder", "color_quantization", "thousands_of_gaussians"}  # 12 to 20 s
 # Runs a script as the interpreter does, and saves all figures that it shows.
 DRIVER = """
 import runpy, sys

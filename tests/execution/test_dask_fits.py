@@ -16,11 +16,12 @@ from fits import assert_same, clustered, random_weights
 from marks import long_but
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+USUAL = ("k-means, graph", "k-means, bounded", "mixture, full covariances", "mixture, drawn", "soft k-means")
 
 
 @pytest.mark.parametrize(
     ("name", "weighted"),
-    long_but(("k-means, graph", "mixture, full covariances"), [(name, i % 2 == 0) for i, name in enumerate(FITS)]),
+    long_but(USUAL, [(name, i % 2 == 0) for i, name in enumerate(FITS)], mark=pytest.mark.rare),
 )
 def test_chunks_give_the_same_bits_wherever_they_are(name, weighted, client, tmp_path):
     X, estimator = clustered(), FITS[name]

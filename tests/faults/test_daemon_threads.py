@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from cprime import GaussianMixture, KMeans
+from marks import long_but
 
 # Forked processes need not import modules again; each forks before it starts threads and then ends like a script.
 SCRIPT = """
@@ -56,7 +57,7 @@ FITS = {
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork a process")
 @pytest.mark.parametrize(
     ("fit", "n_threads"),
-    [("a kernel", 1), ("a kernel", 3), ("k-means", 3), ("a mixture", 3)],
+    long_but(["a kernel"], [("a kernel", 1), ("a kernel", 3), ("k-means", 3), ("a mixture", 3)], mark=pytest.mark.rare),
 )
 def test_an_exit_while_a_daemon_thread_computes_is_an_ordinary_one(fit, n_threads):
     imports = "" if fit == "a kernel" else "from cprime import GaussianMixture, KMeans"

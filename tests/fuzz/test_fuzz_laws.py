@@ -29,7 +29,7 @@ def test_a_few_cases_keep_each_law(law, folder):
         assert run(law_case(Seeded(0, number), (law,)), folder) in ("fitted", "refused")
 
 
-@pytest.mark.long
+@pytest.mark.rare
 @law_any
 def test_many_cases_keep_each_law(law, folder):
     @given(case=strategy(partial(law_case, laws=(law,))))

@@ -41,7 +41,7 @@ def test_a_few_generated_cases_are_fitted_or_refused(case, folder):
     assert run(case, folder) in ("fitted", "refused")
 
 
-@pytest.mark.long
+@pytest.mark.rare
 @given(case=CASES)
 @settings(max_examples=300)
 def test_generated_cases_fit_or_are_refused(case, folder):

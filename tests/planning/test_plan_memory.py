@@ -24,7 +24,7 @@ FITS = {
     "t, diag, C'=5": (STUDENT_T, (100_000, 16), False),
     "exact EM, full": (GaussianMixture(10, max_iter=4, tol=0, random_state=0), (400_000, 16), False),
 }
-SLOW = ("k-means, sizes within bounds", "factors, graph")
+SLOW = ("k-means, sizes within bounds", "factors, graph", "exact EM, full", "t, diag, C'=5")
 
 
 def bytes_held(shape):

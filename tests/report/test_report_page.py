@@ -173,7 +173,7 @@ def test_factors_of_images_are_pictures():
     assert "Factors</h2>" not in gm.report(X).html
 
 
-@pytest.mark.long
+@pytest.mark.rare
 def test_more_than_can_be_shown_is_said():
     estimator, X = random_model(2100, 250)
     report = estimator.fit(X).report(X)

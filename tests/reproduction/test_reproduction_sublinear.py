@@ -170,7 +170,7 @@ def test_figure_2_has_its_rows_and_panels(capsys):
     assert capsys.readouterr() == ("", "")
 
 
-@pytest.mark.long
+@pytest.mark.rare
 def test_figure_c1_without_kdd_has_the_panels_of_birch(without_files):
     result = entry("sublinear-figure-c1").compute(CONTEXT)
     assert list(result.data) == ["BIRCH"]

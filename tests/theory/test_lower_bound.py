@@ -305,7 +305,7 @@ def test_no_bound_is_above_the_best_of_many_starts():
         law(seed, 0.02)
 
 
-@pytest.mark.long
+@pytest.mark.rare
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_no_bound_is_above_the_best_of_many_starts_long(block):
     for seed in range(1000 + 100 * block, 1100 + 100 * block):

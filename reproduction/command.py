@@ -129,4 +129,4 @@ def _write_page(output: Path, missing: dict[str, str], least: int = 2) -> None:
 
 def _need_matplotlib() -> None:
     if find_spec("matplotlib") is None:
-        raise ImportError('figures need matplotlib, which is missing: pip install "cprime[plots]"')
+        raise ImportError("figures need matplotlib, which is missing: pip install matplotlib")

@@ -176,7 +176,8 @@ def changed(path, **changes):
     metadata = {**model_files.read_header(path), "checksum": "0" * 32, **changes}
     save_file(load_file(path), path, metadata={key: text for key, text in metadata.items() if text is not None})
     if metadata["checksum"] is not None:
-        model_files._seal(path)
+        with open(path, "r+b") as file:
+            model_files._seal(file)
 
 
 @pytest.mark.parametrize(

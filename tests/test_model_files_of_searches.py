@@ -62,6 +62,7 @@ def test_an_unknown_search_or_option_gives_a_value_error(search, message, path):
     assert json.loads(metadata["params"])["search"]["object"]["class"] == "search.Graph"
     params = json.loads(metadata["params"]) | {"search": {"search": search}}
     save_file(load_file(path), path, metadata=metadata | {"params": json.dumps(params), "checksum": "0" * 32})
-    model_files._seal(path)
+    with open(path, "r+b") as file:
+        model_files._seal(file)
     with pytest.raises(ValueError, match=message):
         model_files.load(path)

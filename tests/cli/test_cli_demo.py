@@ -107,7 +107,7 @@ def test_demo_without_an_extra_says_what_to_install(module, package_name, fails,
     found = demo.find_spec
     monkeypatch.setattr(demo, "find_spec", lambda name: None if name == module else found(name))
     line = fails("demo", "--small", "-o", tmp_path / "demo")
-    assert line == f'the demo needs {package_name}, which is missing: pip install "cprime[plots,report]"'
+    assert line == f"the demo needs {package_name}, which is missing: pip install {package_name}"
 
 
 def test_demo_names_a_place_that_cannot_be_written(quick, fails, tmp_path):

@@ -364,7 +364,7 @@ def test_displays_reports_and_selection_name_the_categories():
     np.testing.assert_array_equal(display.points[:, 0], table.color == "red")
     table["size"] = pd.Categorical(["xl", *table["size"][1:]])  # this category is missing from one half
     template = CategoricalMixture(random_state=0, n_init=1)
-    assert selection.stability(table, 2, estimator=template, n_resamples=2).agreement.min() > -1
+    assert selection.stability(template, table, 2, n_resamples=2).agreement.min() > -1
     sweep = selection.sweep(template, table, [1, 2], holdout=0.2, random_state=0)
     assert sweep.best_n_components("bic") in (1, 2)
     np.testing.assert_array_equal(cm.update(table.iloc[:200].astype({"size": str}).replace("xl", "s")).origin_, [0, 1])

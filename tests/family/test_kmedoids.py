@@ -112,6 +112,18 @@ def test_build_takes_what_lowers_the_sum_most():
     assert medoids.build(V, 8, weight).tolist() == chosen
 
 
+@pytest.mark.parametrize(
+    ("values", "sign"),
+    [
+        (np.exp(-matrix(clustered(80, 3))), "largest values of its rows are on the diagonal"),
+        (matrix(clustered(80, 3)) - 0.1, "negative"),
+    ],
+)
+def test_precomputed_similarities_cause_a_warning(values, sign):
+    with pytest.warns(UserWarning, match=f"similarities: .*{sign}"):
+        KMedoids(3, metric="precomputed").fit(values)
+
+
 @every_method
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_precomputed_matrix_is_the_same(method, dtype):
@@ -132,6 +144,7 @@ def test_a_precomputed_matrix_is_the_same(method, dtype):
     assert np.array_equal(fortran.medoid_indices_, fit.medoid_indices_)
 
 
+@pytest.mark.filterwarnings("ignore:X seems to be a matrix of similarities")
 @every_method
 def test_dissimilarities_need_not_be_symmetric_nor_positive(method, rng):
     V = rng.standard_normal((40, 40))

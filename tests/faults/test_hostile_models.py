@@ -103,7 +103,8 @@ def forged(path, header, data):
         header = path.read_bytes()
         place = 8 + model_files._seal_of(text)
         path.write_bytes(header[:place] + b"0" * 32 + header[place + 32 :])
-        model_files._seal(path)
+        with open(path, "r+b") as file:
+            model_files._seal(file)
 
 
 def tensor(**changes):

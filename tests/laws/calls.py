@@ -250,7 +250,7 @@ def made(name: str) -> Any:
         "conditional": lambda: mixture.condition([0, 1], X[:, :2]),
         "tree": lambda: selection.merge(mixture, X),
         "sweep": lambda: selection.sweep(cprime.GaussianMixture(), X, [2, 3], n_init=1, random_state=0),
-        "stability": lambda: selection.stability(X, [2, 3], n_resamples=2, random_state=0),
+        "stability": lambda: selection.stability(cprime.KMeans(), X, [2, 3], n_resamples=2, random_state=0),
         "plan": lambda: cprime.plan(cprime.KMeans(3), X),
         "report": lambda: k_means.report(X),
         "faiss": trained_bridge,

@@ -1,6 +1,7 @@
 """Law: model files, pickles, copies, clones and checkpoints of interrupted fits lose nothing."""
 
 import copy
+import io
 import pickle
 
 import numpy as np
@@ -22,7 +23,12 @@ def test_nothing_is_lost(each, tmp_path, monkeypatch):
     fit = estimator_of(each).fit(given, sample_weight=weights)
     fit.save(tmp_path / "model")
     loaded = cprime.load(tmp_path / "model")
+    file = io.BytesIO()
+    fit.save(file, training_labels=False)
+    smaller = cprime.load(io.BytesIO(file.getvalue()))
+    check_same_bits(fitted(smaller), {k: v for k, v in fitted(fit).items() if k not in ("labels_", "codes_")})
     expected = answers(fit, X)
+    check_same_bits(answers(smaller, X), expected)
     for other in (loaded, pickle.loads(pickle.dumps(fit)), copy.deepcopy(fit)):
         assert type(other) is type(fit)
         assert other.get_params() == fit.get_params()

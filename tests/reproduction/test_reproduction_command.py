@@ -152,7 +152,7 @@ def test_wrong_arguments_end_with_2(arguments):
 def test_without_matplotlib_it_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setattr(command, "find_spec", lambda name: None)
     line = error_of("run", "truncated-table-s1", "-o", tmp_path / "new")
-    assert line == 'figures need matplotlib, which is missing: pip install "cprime[plots]"'
+    assert line == "figures need matplotlib, which is missing: pip install matplotlib"
 
 
 def test_a_place_that_cannot_be_written_is_found_before_the_work(toys, tmp_path, monkeypatch):

@@ -17,7 +17,7 @@ X = CENTERS[LABELS] + RNG.normal(size=(400, 2))
 @pytest.mark.parametrize(
     "estimator",
     [
-        None,
+        KMeans(),
         *(
             pytest.param(each, marks=pytest.mark.long)
             for each in (GaussianMixture(covariance_type="spherical"), KMeans(search="full"))
@@ -25,7 +25,7 @@ X = CENTERS[LABELS] + RNG.normal(size=(400, 2))
     ],
 )
 def test_the_number_of_separated_clusters_is_most_stable(estimator):
-    found = stability(X, range(2, 9), estimator=estimator, n_resamples=6, random_state=0)
+    found = stability(estimator, X, range(2, 9), n_resamples=6, random_state=0)
     assert found.best_n_clusters() == 5
     assert found.mean[3] > 0.99
     assert (found.mean[4:] < 0.97).all()
@@ -33,7 +33,7 @@ def test_the_number_of_separated_clusters_is_most_stable(estimator):
 
 
 def test_agreement_is_that_of_fits_to_halves():
-    found = stability(X, 3, n_resamples=1, random_state=5)
+    found = stability(KMeans(), X, 3, n_resamples=1, random_state=5)
     rng = np.random.RandomState(5)
     order, seed = rng.permutation(400), int(rng.randint(2**31))
     labels = [KMeans(3, random_state=seed).fit(X[np.sort(half)]).predict(X) for half in (order[:200], order[200:])]
@@ -43,19 +43,19 @@ def test_agreement_is_that_of_fits_to_halves():
 
 def test_kinds_of_data_agree():
     pd = pytest.importorskip("pandas")
-    expected = stability(X, [2, 5], n_resamples=2, random_state=0).agreement
+    expected = stability(KMeans(), X, [2, 5], n_resamples=2, random_state=0).agreement
     for data in (X.tolist(), pd.DataFrame(X, columns=["a", "b"]), csr_array(X)):
         np.testing.assert_allclose(
-            stability(data, [5, 2], n_resamples=2, random_state=0).agreement, expected, atol=0.02
+            stability(KMeans(), data, [5, 2], n_resamples=2, random_state=0).agreement, expected, atol=0.02
         )
 
 
 def test_stability_is_a_table_and_a_picture():
     pytest.importorskip("pandas")
-    found = stability(X, [3, 5], n_resamples=3, random_state=0)
+    found = stability(KMeans(), X, [3, 5], n_resamples=3, random_state=0)
     assert "best n_clusters: 5" in repr(found)
     assert list(found.to_frame().columns) == ["n_clusters", "agreement", "standard_error"]
-    pyplot = pytest.importorskip("matplotlib.pyplot", reason="plots need matplotlib: pip install cprime[plots]")
+    pyplot = pytest.importorskip("matplotlib.pyplot", reason="plots need matplotlib")
     pyplot.switch_backend("Agg")
     ax = found.plot()
     assert found.plot(ax=ax) is ax
@@ -75,7 +75,7 @@ def test_stability_is_a_table_and_a_picture():
 )
 def test_wrong_arguments_are_refused(given, error, message):
     with pytest.raises(error, match=message):
-        stability(X, **given)
+        stability(**{"estimator": KMeans(), "X": X} | given)
 
 
 def test_purity_is_the_share_of_the_majority():

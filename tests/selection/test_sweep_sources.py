@@ -49,5 +49,5 @@ def test_sweeps_take_tables_that_fits_take(library):
     found, expected = (sweep(KMeans(), rows, [2, 4], random_state=0) for rows in (table, X))
     np.testing.assert_array_equal(found.held_out, expected.held_out)
     assert list(found.best().feature_names_in_) == ["a", "b"]
-    halves, of_array = (stability(rows, 4, n_resamples=2, random_state=0) for rows in (table, X))
+    halves, of_array = (stability(KMeans(), rows, 4, n_resamples=2, random_state=0) for rows in (table, X))
     np.testing.assert_array_equal(halves.agreement, of_array.agreement)

@@ -1,5 +1,6 @@
 """Checks of single arguments. Errors name the argument, its value, and what is expected."""
 
+import io
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -84,6 +85,15 @@ def check_path(value: Any, name: str) -> str | os.PathLike:
     if not os.fspath(value):
         raise ValueError(f"{name} must be a path, got empty text.")
     return value
+
+
+def check_file(value: Any, name: str, method: str) -> Any:
+    """Return `value` if it is a path, or an object with the method "read" or "write" of an open binary file."""
+    if hasattr(value, method) and not isinstance(value, io.TextIOBase):
+        return value
+    if not isinstance(value, str | os.PathLike):
+        raise TypeError(f"{name} must be a path or an open binary file, got {value!r}.")
+    return check_path(value, name)
 
 
 def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> str:

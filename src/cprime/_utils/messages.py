@@ -77,17 +77,8 @@ def warn_if_few(n_found: int, n_clusters: int, cause: str = "duplicate points in
         )
 
 
-_EXTRAS = {
-    "pyarrow": "tables",
-    "zarr": "zarr",
-    "h5py": "hdf5",
-    "lance": "lance",
-    "faiss": "faiss",
-    "pandas": "tables",
-    "polars": "tables",
-    "matplotlib": "plots",
-    "fsspec": "remote",
-}
+# Names of packages on PyPI that differ from those of their modules.
+_DISTRIBUTIONS = {"lance": "pylance", "faiss": "faiss-cpu"}
 
 
 def require(module: str, name: str) -> Any:
@@ -99,6 +90,5 @@ def require(module: str, name: str) -> Any:
     try:
         return import_module(module)
     except ImportError as error:
-        raise ImportError(
-            f'{name} needs {library}, which is missing: pip install "cprime[{_EXTRAS[library]}]"'
-        ) from error
+        distribution = _DISTRIBUTIONS.get(library, library)
+        raise ImportError(f"{name} needs {library}, which is missing: pip install {distribution}") from error

@@ -153,7 +153,7 @@ def demo(output: Path, *, small: bool, threads: int | None, as_json: bool) -> No
 def _require_extras() -> None:
     for module, package in (("matplotlib", "matplotlib"), ("PIL", "pillow"), ("jinja2", "jinja2")):
         if find_spec(module) is None:
-            raise ImportError(f'the demo needs {package}, which is missing: pip install "cprime[plots,report]"')
+            raise ImportError(f"the demo needs {package}, which is missing: pip install {package}")
 
 
 def _half(image: np.ndarray) -> np.ndarray:

@@ -111,9 +111,7 @@ def _photographs(image: ArrayLike | Sequence[ArrayLike] | None) -> list[np.ndarr
         try:
             return list(load_sample_images().images)
         except ImportError as error:
-            raise ImportError(
-                'the photographs are read with pillow, which is missing: pip install "cprime[images]"'
-            ) from error
+            raise ImportError("the photographs are read with pillow, which is missing: pip install pillow") from error
     with naming("image"):
         if isinstance(image, list | tuple) and all(np.ndim(item) >= 2 for item in image):
             return [_finite(item, "image") for item in image]

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 
-from cprime._utils.declared import Array, Centers, Ids, NonNegative
+from cprime._utils.declared import Array, Centers, Ids, NonNegative, Presence
 from cprime._utils.messages import warn_if_few
 from cprime._utils.threads import limited
 from cprime.estimators.opening import validated
@@ -81,7 +81,7 @@ class KMeans1D(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         Array("C-1", "float64", may_be_infinite=True),
         lambda value, sizes: (value[1:] >= value[:-1]).all(),
     ]
-    labels_: Ids
+    labels_: Annotated[Ids, Presence.OPTIONAL]
     inertia_: NonNegative
 
     def __init__(self, n_clusters: int = 8, *, n_threads: int | None = None) -> None:

@@ -2,14 +2,14 @@
 
 import os
 from collections.abc import Callable
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, BinaryIO, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cprime._utils.declared import Array, Centers
-from cprime._utils.messages import warn_if_few
+from cprime._utils.messages import warn, warn_if_few
 from cprime._utils.random import check_random_state
 from cprime._utils.threads import limited
 from cprime.em import medoids
@@ -260,6 +260,8 @@ class KMedoids(CallbackSupportMixin, Prototypes):
         refuse_missing(self, as_rows(X))
         if reset and X.shape[0] != X.shape[1]:
             raise ValueError(f"X must be square for metric='precomputed', got shape {X.shape}.")
+        if reset:
+            _warn_of_similarities(X)
         if reset and len(X) < self.n_clusters:
             raise ValueError(f"n_samples={len(X)} should be >= n_clusters={self.n_clusters}.")
         return X
@@ -328,13 +330,15 @@ class KMedoids(CallbackSupportMixin, Prototypes):
         least = self._costs(X).min(axis=1).astype(np.float64)
         return -float((least if weights is None else weights * least).sum())
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str] | BinaryIO, *, training_labels: bool = True) -> None:
         """Write the fitted estimator to a safetensors file, completely or not at all; `cprime.load` reads it.
 
         Parameters
         ----------
-        path : path-like
-            Where to write; an existing file is replaced once the new one is complete.
+        path : path-like or binary file object
+            Path of the file, which replaces an existing one when it is complete; or an open file.
+        training_labels : bool, default=True
+            Whether to store `labels_`, which has a value for each training row.
 
         Raises
         ------
@@ -343,4 +347,20 @@ class KMedoids(CallbackSupportMixin, Prototypes):
         """
         if callable(self.metric):
             raise TypeError(f"metric must be a name for the estimator to be saved, got {self.metric!r}.")
-        super().save(path)
+        super().save(path, training_labels=training_labels)
+
+
+def _warn_of_similarities(V: NDArray) -> None:
+    """Warn if a matrix (N, N) that is given as dissimilarities has signs of similarities."""
+    greatest, least = V.max(axis=1), V.min(axis=1)
+    found = []
+    if (V.diagonal() == greatest).all() and (least < greatest).any():
+        found.append("the largest values of its rows are on the diagonal")
+    if (least < 0).any():
+        found.append("some of its values are negative")
+    if found:
+        warn(
+            f"X seems to be a matrix of similarities: {' and '.join(found)}. metric='precomputed' needs "
+            "dissimilarities, such as X.max() - X.",
+            UserWarning,
+        )

@@ -103,7 +103,7 @@ class Mixture(DensityMixin, Clusterer):
         Array("C", least=0),
         lambda value, sizes: abs(value.sum(dtype=np.float64) - 1) < 1e-6,
     ]
-    labels_: Annotated[Ids, Presence.RECORD]
+    labels_: Annotated[Ids, Presence.OPTIONAL]
     counts_: Annotated[NDArray, Array("C", least=0), Presence.WITH_RECORD]
     lower_bound_: Annotated[float, Presence.WITH_RECORD]
     covariances_: Annotated[Any, Presence.OPTIONAL] = implied(

@@ -114,7 +114,7 @@ class NearestCenter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     _takes_sparse: ClassVar[bool] = False
     n_threads: int | None
     cluster_centers_: Centers
-    labels_: Annotated[Ids, Presence.RECORD]
+    labels_: Annotated[Ids, Presence.OPTIONAL]
     inertia_: NonNegative
     n_iter_: Annotated[Count, Presence.RECORD]
     converged_: Annotated[bool, Presence.RECORD]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from cprime._utils.declared import Array, Count
+from cprime._utils.declared import Array, Count, Presence
 from cprime._utils.random import check_random_state
 from cprime.em.residuals import Residuals, code_type, decode_rows, encode_rows
 from cprime.estimators.kmeans import KMeans
@@ -106,7 +106,7 @@ class ResidualKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavableE
     """
 
     codebooks_: Annotated[NDArray, Array("L C D", "float32 float64", is_first=True)]
-    codes_: Annotated[NDArray[np.unsignedinteger], Array("N L", "u", below="C")]
+    codes_: Annotated[NDArray[np.unsignedinteger], Array("N L", "u", below="C"), Presence.OPTIONAL]
     errors_: Annotated[NDArray, Array("L", least=0)]
     n_iter_: Count
 

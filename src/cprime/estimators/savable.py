@@ -6,12 +6,12 @@ import re
 from functools import cache
 from importlib import metadata
 from inspect import cleandoc
-from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Self, TypeVar
 
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from cprime._utils.arguments import check_path
+from cprime._utils.arguments import check_file, check_flag
 from cprime._utils.declared import Presence, Size, Texts, attribute_types, check_values
 from cprime.callbacks.copying import all_callbacks, deep_copied, picklable
 from cprime.estimators.solutions import CACHES
@@ -172,15 +172,18 @@ class SavableEstimator(BaseEstimator):
         new.callbacks = deep_copied(self.callbacks, {})
         return new
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str] | BinaryIO, *, training_labels: bool = True) -> None:
         """Write the fitted estimator to a safetensors file, completely or not at all; `cprime.load` reads it.
 
         Parameters
         ----------
-        path : path-like
-            Path of the file; an existing file is replaced when the new one is complete.
+        path : path-like or binary file object
+            Path of the file, which replaces an existing one when it is complete; or an open file.
+        training_labels : bool, default=True
+            Whether to store `labels_` (and `codes_` of `ResidualKMeans`), which have a value for each training row.
         """
-        model_files.save(self, check_path(path, "path"))
+        check_flag(training_labels, "training_labels")
+        model_files.save(self, check_file(path, "path", "write"), training_labels=training_labels)
 
     def report(
         self,
@@ -196,7 +199,7 @@ class SavableEstimator(BaseEstimator):
 
         The page shows warnings with advice, a map of the clusters, how each cluster differs from the rest, the sizes of
         clusters, the quality of the search, the certainty of assignments, and J and F at each iteration. The page loads
-        nothing from the network. The method needs ``pip install cprime[report]``.
+        nothing from the network. The method needs Jinja2 and Pillow.
 
         Parameters
         ----------

@@ -11,22 +11,24 @@ The encoding of values is that of `cprime._utils.storable`.
 """
 
 import inspect
+import io
 import json
 import logging
 import os
 import re
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
+from safetensors.numpy import save as tensor_bytes
 from safetensors.numpy import save_file
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from cprime import __version__
-from cprime._utils.arguments import check_path
+from cprime._utils.arguments import check_file
 from cprime._utils.files import checksum, read_whole, replacing
 from cprime._utils.storable import decode, encode, gathered, strict_json
 from cprime._utils.values import fitted_centers
@@ -39,6 +41,7 @@ _METADATA_KEYS = ("format_version", "cprime_version", "class", "params", "fitted
 _NAMESPACES = ("search", "seeding", "covariance", "memory")
 _NOT_VALID = (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, SafetensorError)
 _UNSEALED = "0" * len(checksum(()))
+_OF_TRAINING_ROWS = ("labels_", "codes_")  # attributes with a value for each row of the training data
 _SEAL = re.compile(rb'"checksum":"([0-9a-f]{%d})"' % len(_UNSEALED))
 _MOST_HEADER = 100_000_000  # largest number of bytes of a header, which other readers of safetensors require, too
 # Constructor parameters and their values in files of former versions, and the present ones with the same meaning.
@@ -121,8 +124,8 @@ def _options_of_search(node: Any) -> dict[str, Any] | None:
     return content.get({"object": "fields", "search": "options"}.get(kind))
 
 
-def save(estimator: BaseEstimator, path: str | os.PathLike[str]) -> None:
-    """Write a fitted estimator to a safetensors file, completely or not at all.
+def save(estimator: BaseEstimator, path: str | os.PathLike[str] | BinaryIO, *, training_labels: bool = True) -> None:
+    """Write a fitted estimator to a safetensors file, completely or not at all, or to an open binary file.
 
     The file contains the constructor parameters and every attribute whose name ends in an underscore and does not begin
     with an underscore. An estimator given as a parameter (such as `init`) is stored as the array of its centers. A
@@ -132,8 +135,10 @@ def save(estimator: BaseEstimator, path: str | os.PathLike[str]) -> None:
     ----------
     estimator : BaseEstimator
         A fitted estimator of a registered class: `KMeans`, `GaussianMixture` and the others of this package.
-    path : path-like
+    path : path-like or binary file object
         Where to write; an existing file is replaced after the new one is complete.
+    training_labels : bool, default=True
+        Whether to store `labels_` and `codes_`, which have a value for each row of the training data.
 
     Raises
     ------
@@ -161,7 +166,7 @@ def save(estimator: BaseEstimator, path: str | os.PathLike[str]) -> None:
     fitted = {
         key: encode(value, key, tensors)
         for key, value in sorted(vars(whole).items())
-        if key.endswith("_") and not key.startswith("_")
+        if key.endswith("_") and not key.startswith("_") and (training_labels or key not in _OF_TRAINING_ROWS)
     }
     metadata = {
         "format": "cprime",
@@ -172,22 +177,28 @@ def save(estimator: BaseEstimator, path: str | os.PathLike[str]) -> None:
         "fitted": json.dumps(fitted, allow_nan=False),
         "checksum": _UNSEALED,
     }
+    if not isinstance(path, str | os.PathLike):
+        content = io.BytesIO(tensor_bytes(tensors, metadata=metadata))
+        _seal(content)
+        path.write(content.getbuffer())
+        return
     with replacing(path) as temporary:
         try:
             save_file(tensors, temporary, metadata=metadata)
         except SafetensorError as error:
             number = re.search(r"os error (\d+)", str(error))
             raise OSError(*((int(number[1]), os.strerror(int(number[1]))) if number else (str(error),))) from error
-        _seal(temporary)
+        with open(temporary, "r+b") as file:
+            _seal(file)
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: str | os.PathLike[str] | BinaryIO) -> Any:
     """Read an estimator that `save` wrote.
 
     Parameters
     ----------
-    path : path-like
-        A file written by `save`.
+    path : path-like or binary file object
+        A file written by `save`; an open one is read to its end.
 
     Returns
     -------
@@ -214,8 +225,9 @@ def load(path: str | os.PathLike[str]) -> Any:
     >>> sorted(km.cluster_centers_[:, 0].tolist())
     [0.5, 9.5]
     """
-    path = Path(check_path(path, "path"))
+    path = check_file(path, "path", "read")
     metadata, content = _read(path)
+    path = getattr(path, "name", "the file object") if hasattr(path, "read") else path
     cls = _classes.get(metadata["class"])
     if cls is None:
         raise ValueError(f"{path} holds a {metadata['class']!r}, which is none of {', '.join(_classes)}")
@@ -268,17 +280,16 @@ def read_header(path: str | os.PathLike[str]) -> dict[str, str]:
     return _read(Path(path))[0]
 
 
-def _seal(path: Path) -> None:
-    """Compute the checksum of a safetensors file and write it into the file's header."""
-    with open(path, "r+b") as file:
-        size = int.from_bytes(file.read(8), "little")
-        if size > _MOST_HEADER:
-            raise ValueError(f"the header of a model file can have at most {_MOST_HEADER} bytes, got {size}")
-        place = 8 + _seal_of(file.read(size))
-        file.seek(0)
-        found = checksum(iter(lambda: file.read(2**20), b""))
-        file.seek(place)
-        file.write(found.encode())
+def _seal(file: Any) -> None:
+    """Compute the checksum of an open safetensors file and write it into the file's header."""
+    size = int.from_bytes(file.read(8), "little")
+    if size > _MOST_HEADER:
+        raise ValueError(f"the header of a model file can have at most {_MOST_HEADER} bytes, got {size}")
+    place = 8 + _seal_of(file.read(size))
+    file.seek(0)
+    found = checksum(iter(lambda: file.read(2**20), b""))
+    file.seek(place)
+    file.write(found.encode())
 
 
 def _seal_of(header: bytes) -> int:
@@ -289,9 +300,12 @@ def _seal_of(header: bytes) -> int:
     return found[0] if found else -1
 
 
-def _read(path: Path) -> tuple[dict[str, str], bytes]:
-    """Return the checked metadata of a model file, and all its bytes."""
-    content = read_whole(path)
+def _read(file: Any) -> tuple[dict[str, str], bytes]:
+    """Return the checked metadata of a model file, given by its path or as an open file, and all its bytes."""
+    if hasattr(file, "read"):
+        path, content = getattr(file, "name", "the file object"), file.read()
+    else:
+        path, content = Path(file), read_whole(Path(file))
     try:
         size = int.from_bytes(content[:8], "little")
         if not 2 <= size <= min(len(content) - 8, _MOST_HEADER):
@@ -312,7 +326,7 @@ def _read(path: Path) -> tuple[dict[str, str], bytes]:
     return metadata, content
 
 
-def _check_metadata(path: Path, metadata: Any) -> None:
+def _check_metadata(path: Any, metadata: Any) -> None:
     if not isinstance(metadata, dict) or not all(isinstance(text, str) for text in metadata.values()):
         raise ValueError(f"{path} is not a valid cprime model: its metadata must be text, by name")
     if metadata.get("format") != "cprime":

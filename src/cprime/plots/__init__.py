@@ -1,13 +1,13 @@
 """Figures of fits and of the theory, in the style of scikit-learn's displays: `Display.from_estimator(estimator, …)`.
 
-Needs matplotlib: ``pip install cprime[plots]``. Every display stores the drawn data as attributes. Its method `plot`
+Needs matplotlib. Every display stores the drawn data as attributes. Its method `plot`
 draws them again, optionally on other axes. If no Axes is given, pyplot makes a figure as wide as a journal column.
 """
 
 try:
     import matplotlib  # noqa: F401
 except ImportError as error:
-    raise ImportError("cprime.plots needs matplotlib, which is missing: pip install cprime[plots]") from error
+    raise ImportError("cprime.plots needs matplotlib, which is missing: pip install matplotlib") from error
 
 from cprime.plots.clusters import ClustersDisplay
 from cprime.plots.codebook import CodebookDisplay

@@ -4,16 +4,15 @@
 each section of the page computes frozen values from this, without HTML. `layout.py` places the clusters on the map.
 `drawing` converts numbers and names to SVG and pictures, and escapes names. `page.py` fills `templates` and returns one
 page, with style and script, that loads nothing from elsewhere. This is the only package that is imported from below:
-the estimators' method imports it when it is called. Needs Jinja2 and Pillow: ``pip install cprime[report]``.
+the estimators' method imports it when it is called. Needs Jinja2 and Pillow.
 """
 
 try:
     import jinja2  # noqa: F401
     import PIL  # noqa: F401
 except ImportError as error:
-    raise ImportError(
-        f"a report needs {'Pillow' if error.name == 'PIL' else 'Jinja2'}, which is missing: pip install cprime[report]"
-    ) from error
+    library = "pillow" if error.name == "PIL" else "jinja2"
+    raise ImportError(f"a report needs {library}, which is missing: pip install {library}") from error
 
 from cprime.report.lights import Light, State
 from cprime.report.making import Report, report_of

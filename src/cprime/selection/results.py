@@ -114,7 +114,7 @@ class Sweep:
         Raises
         ------
         ImportError
-            If the library is missing: ``pip install cprime[tables]``.
+            If the library is missing.
 
         Examples
         --------

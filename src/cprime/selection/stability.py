@@ -18,7 +18,6 @@ from cprime._utils.arguments import check_integers, naming
 from cprime._utils.messages import require
 from cprime._utils.random import check_random_state
 from cprime._utils.style import BLUE, frame
-from cprime.estimators import KMeans
 from cprime.estimators.categories import has_categories
 from cprime.estimators.fitted import size_of, with_all_categories
 from cprime.estimators.validation import check_integer
@@ -51,9 +50,10 @@ class Stability:
 
     Examples
     --------
+    >>> from cprime import KMeans
     >>> from cprime.datasets import birch
     >>> from cprime.selection import stability
-    >>> found = stability(birch(2, random_state=0).data, range(2, 7), random_state=0)
+    >>> found = stability(KMeans(), birch(2, random_state=0).data, range(2, 7), random_state=0)
     >>> found.best_n_clusters()
     4
     """
@@ -117,7 +117,7 @@ class Stability:
         Raises
         ------
         ImportError
-            If matplotlib is missing: ``pip install cprime[plots]``.
+            If matplotlib is missing.
         """
         pyplot = require("matplotlib.pyplot", "plot")
         from matplotlib.ticker import MaxNLocator
@@ -136,10 +136,10 @@ class Stability:
 
 
 def stability(
+    estimator: Mixture,
     X: Any,
     n_clusters: int | Iterable[int],
     *,
-    estimator: Mixture | None = None,
     n_resamples: int = 20,
     random_state: Any = None,
 ) -> Stability:
@@ -151,11 +151,11 @@ def stability(
 
     Parameters
     ----------
+    estimator : KMeans, GaussianMixture, StudentTMixture, PoissonMixture or CategoricalMixture
+        Template; its number of clusters and `random_state` are replaced.
     X : array-like or sparse array (k-means only) of shape (n_samples, n_features)
     n_clusters : int or iterable of int
         Numbers of clusters to compare, each at least 2, because one cluster is always stable.
-    estimator : KMeans, GaussianMixture, StudentTMixture, PoissonMixture or CategoricalMixture, default=None
-        Template; its number of clusters and `random_state` are replaced. None is ``KMeans()``.
     n_resamples : int, default=20
         Number of random divisions.
     random_state : int, RandomState, Generator or None, default=None
@@ -174,16 +174,15 @@ def stability(
 
     Examples
     --------
+    >>> from cprime import KMeans
     >>> from cprime.datasets import birch
     >>> from cprime.selection import stability
-    >>> found = stability(birch(2, random_state=0).data, [3, 4, 5], random_state=0)
+    >>> found = stability(KMeans(), birch(2, random_state=0).data, [3, 4, 5], random_state=0)
     >>> round(float(found.mean.max()), 2)
     0.99
     """
-    template = KMeans() if estimator is None else estimator
-    if not isinstance(template, Mixture):
-        name = type(template).__name__
-        raise TypeError(f"estimator must be {ACCEPTED}, got {name}.")
+    if not isinstance(estimator, Mixture):
+        raise TypeError(f"estimator must be {ACCEPTED}, got {type(estimator).__name__}.")
     numbers = check_integers([n_clusters] if isinstance(n_clusters, Integral) else n_clusters, "n_clusters", 2)
     check_integer(n_resamples, "n_resamples", 1)
     X = X.tocsr() if issparse(X) else X if has_categories(X) else plain(X, narrow=True)
@@ -192,7 +191,7 @@ def stability(
         N = _num_samples(X)
     if numbers[-1] > N // 2:
         raise ValueError(f"n_clusters must be at most {N // 2}, half the number of rows, got {numbers[-1]}.")
-    template = with_all_categories(template, X)
+    template = with_all_categories(estimator, X)
     rng = check_random_state(random_state)
     agreement = np.empty((len(numbers), n_resamples))
     for r in range(n_resamples):

@@ -87,7 +87,7 @@ class MergeTree:
         Raises
         ------
         ImportError
-            If the library is missing: ``pip install cprime[tables]``.
+            If the library is missing.
 
         Examples
         --------

@@ -1,11 +1,33 @@
-// Sums over the rows of each component.
+// Sums over the rows of each component, and over all rows.
 #pragma once
+#include <algorithm>
 #include <vector>
 
 #include "grouping.h"
 #include "kernels.h"
 
 namespace cprime {
+
+constexpr std::size_t SUMMED = 8192; // entries of a segment of a component, which are summed one after the other
+
+// Return the sum of w v over n numbers v, in double precision; weights may be null, for ones. Blocks and partial sums
+// keep the rounding error small.
+template <class T> double weighted_sum(const T *values, const double *weights, std::size_t n) {
+    constexpr std::size_t LANES = 8, BLOCK = 4096;
+    double total = 0;
+    for (std::size_t begin = 0; begin < n; begin += BLOCK) {
+        const std::size_t end = std::min(n, begin + BLOCK);
+        double sums[LANES] = {};
+        std::size_t i = begin;
+        for (; i + LANES <= end; i += LANES)
+            for (std::size_t j = 0; j < LANES; ++j)
+                sums[j] += (weights ? weights[i + j] : 1.0) * static_cast<double>(values[i + j]);
+        for (std::size_t j = 0; i + j < end; ++j)
+            sums[j] += (weights ? weights[i + j] : 1.0) * static_cast<double>(values[i + j]);
+        total += ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+    }
+    return total;
+}
 
 // Compute counts (C,) and sums (C, D) of the entries kept (n, H), all of which are component ids. Both results are
 // overwritten; if `onto`, sums are added to the previous content instead. subset: the rows of X to which the entries
@@ -26,8 +48,7 @@ void accumulate_of(const Points<T> &x, const std::int32_t *kept, std::size_t n, 
     const std::vector<std::size_t> begin =
         group_shares(kept, n, H, C, q, weight, subset, LEAST_SHARE<T>, n_threads, entries);
     const AccumulateTask<T> task{x, subset, entries.data(), q, weight, H, entries.size()};
-    constexpr std::size_t SEGMENT = 8192;
-    sum_segments(segments(begin, SEGMENT), out, 1, n_threads, [&](const Segment &segment, Part, const Sums &to) {
+    sum_segments(segments(begin, SUMMED), out, 1, n_threads, [&](const Segment &segment, Part, const Sums &to) {
         kernels<T>().accumulate(task, segment.begin, segment.end, to.count, to.first);
     });
 }

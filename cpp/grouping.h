@@ -115,12 +115,27 @@ void sum_segments(const std::vector<Segment> &segments, const Sums &out, std::si
     }
 }
 
+// Add rows [begin, end) to count (C,) and sums (C, D), row by row; each row belongs to one component.
+template <class T>
+void add_rows(const TableSumsTask<T> &task, std::size_t begin, std::size_t end, double *count, double *sums) {
+    const std::size_t D = task.X.D;
+    for (std::size_t n = begin; n < end; ++n) {
+        const double w = task.sample_weight ? task.sample_weight[n] : 1.0;
+        const T *x = task.X[n];
+        double *sum = sums + static_cast<std::size_t>(task.kept[n]) * D;
+        count[task.kept[n]] += w;
+        for (std::size_t k = 0; k < D; ++k)
+            sum[k] += w * static_cast<double>(x[k]);
+    }
+}
+
 // Add the sums of all components by tables, one per piece of the rows, if this is faster: if the tables fit into a
 // cache and components have several entries each. The pieces do not depend on the number of threads and are merged in
 // order. Returns whether the sums have been added.
 template <class T> bool sum_in_tables(const TableSumsTask<T> &task, const Sums &out, int n_threads) {
     constexpr std::size_t FEW = 8, PIECE = 64, MOST_PIECES = 16; // FEW, PIECE: entries per component
-    const std::size_t C = task.C;
+    constexpr std::size_t SHORT = 16;                            // numbers of a row
+    const std::size_t C = task.C, D = task.X.D;
     const std::size_t near = std::size_t(1) << (task.H > 1 ? 20 : 17); // bytes; for H = 1 grouping is soon faster
     const std::size_t n = task.X.n, n_entries = n * task.H, width = 1 + out.n_first + out.n_second;
     if (C * width * sizeof(double) > near || n_entries < FEW * C)
@@ -137,6 +152,9 @@ template <class T> bool sum_in_tables(const TableSumsTask<T> &task, const Sums &
     // of OF_ENTRY additions more.
     constexpr std::size_t OF_SUM = 4, OF_ENTRY = 16;
     n_threads = worth(static_cast<double>(n_entries) * static_cast<double>(OF_SUM * (width + OF_ENTRY)), n_threads);
+    // In few dimensions it takes less time to add each row at once than to sort the rows by component.
+    const bool plain = task.H == 1 && !task.means && !task.responsibilities && task.X.stored == Stored::own;
+    const bool short_rows = plain && D <= SHORT;
     const auto sums = [&](std::size_t i) -> Sums {
         double *own = tables.get() + i * C * width;
         return {own, own + C, own + C * (1 + out.n_first), out.n_first, out.n_second};
@@ -144,7 +162,11 @@ template <class T> bool sum_in_tables(const TableSumsTask<T> &task, const Sums &
     parallel_for(n_pieces, n_threads, [&](std::size_t i) {
         const Sums to = sums(i);
         std::fill_n(to.count, C * width, 0.0);
-        kernels<T>().sum_table(task, std::min(n, i * step), std::min(n, (i + 1) * step), to.count, to.first, to.second);
+        const std::size_t first = std::min(n, i * step), end = std::min(n, first + step);
+        if (short_rows)
+            add_rows(task, first, end, to.count, to.first);
+        else
+            kernels<T>().sum_table(task, first, end, to.count, to.first, to.second);
     });
     for_each(C, n_threads, [&](std::size_t c) {
         for (std::size_t i = 0; i < n_pieces; ++i)

@@ -68,8 +68,7 @@ template <class T> const Kernels<T> &table() {
         .extent = extent<T>,
         .normalized = normalized<T>,
         .two_nearest = two_nearest<T>,
-        .add_rows = add_rows<T>,
-        .halve = Slotted<halve<T>, 2>::run,
+        .halve = Slotted<halve<T, Points<T>>, 2>::run,
         .widen = widen_rows<T>,
         .sparse = &sparse_table<T>(),
     };

@@ -265,14 +265,13 @@ template <class T> struct ListSearchTask {
     CPRIME_INLINED std::size_t capacity() const { return static_cast<std::size_t>(n_previous) * (G + 1) + n_extra; }
 };
 
-// Some rows compared with a few centers.
+// Rows compared with a few centers.
 template <class T> struct TwoNearestTask {
     Points<T> X;
     Rows<T> centers;
-    const std::int64_t *which; // rows of X, or null for all
-    std::int32_t *labels;      // nearest center of each of these rows
-    T *least, *second; // squared distances to the nearest and the next one, infinite if none; second may be null
-    CPRIME_INLINED std::size_t row(std::size_t e) const { return which ? static_cast<std::size_t>(which[e]) : e; }
+    const T *packed;      // the centers as written by `pack_tiles`
+    std::int32_t *labels; // (N,) nearest center
+    T *least, *second;    // (N,) squared distances to the nearest and the next one, infinite if there is none
 };
 
 template <class T> struct SparseKernels; // sparse.h
@@ -354,11 +353,8 @@ template <class T> struct Kernels {
     // Divide rows [begin, end) of an order (null: the order of X) by their lengths.
     void (*normalized)(const Rows<T> &X, const std::int64_t *order, T least, T *out, double *lengths, std::size_t begin,
                        std::size_t end);
-    // Find the nearest and the second nearest center of entries (rows) [begin, end); packed: centers from pack_tiles.
-    void (*two_nearest)(const TwoNearestTask<T> &task, const T *packed, std::size_t begin, std::size_t end);
-    // Add the weights and weighted rows of entries [begin, end) to counts (C,) and sums (C, D), by their labels.
-    void (*add_rows)(const TwoNearestTask<T> &task, const double *sample_weight, std::size_t begin, std::size_t end,
-                     double *counts, double *sums);
+    // Find the nearest and the second nearest center of rows [begin, end).
+    void (*two_nearest)(const TwoNearestTask<T> &task, std::size_t begin, std::size_t end);
     // Cut a cluster into two and compute the means (2, D) of the halves; return by how much J falls.
     double (*halve)(const Points<T> &X, const double *sample_weight, const std::int64_t *rows, std::size_t n,
                     std::int64_t far, const double *mean, double *means);

@@ -5,9 +5,11 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <type_traits>
 #include <vector>
 
 #include "arrays.h"
+#include "lloyd.h"
 #include "signals.h"
 #include "thread_pool.h"
 
@@ -20,90 +22,75 @@ constexpr double BEFORE_TRIES = 1e-3;
 constexpr int FEW_STEPS = 3, ROUNDS = 10, AROUND = 8;
 constexpr double PATIENCE = 2;      // a try fails if J minus its target exceeds this many times its last fall
 constexpr double LEAST_RATIO = 0.3; // least gain (fall of J) of a tried cut, relative to the center's price (rise of J)
-constexpr std::size_t MOST_PIECES = 16, LEAST_PIECE = 2048;
 
 struct Budget {
     int n_tries;      // number of consecutive single jumps that may fail
     int n_iterations; // number of Lloyd's iterations around a single jump
 };
 
-// Assignment of all or some rows to the nearest of some centers.
-template <class T> class Assignment {
+// Cut a cluster into two, see `Kernels::halve`.
+template <class T, class... Cut> double halve(const Points<T> &X, Cut... cut) { return kernels<T>().halve(X, cut...); }
+template <class T, class... Cut> double halve(const SparseRows<T> &X, Cut... cut) {
+    return kernels<T>().sparse->halve(X, cut...);
+}
+
+// Copies of some rows.
+template <class T, class X> class Copied;
+
+template <class T> class Copied<T, Points<T>> {
   public:
-    Assignment(const Points<T> &X, const double *weights, const std::vector<std::int64_t> *which, int n_threads)
-        : X_(X), weights_(weights), which_(which), n_(which ? which->size() : X.n), n_threads_(n_threads), labels(n_),
-          least(n_), second(which ? 0 : n_) {}
-
-    // Assign the rows to the nearest of the centers (C, D); compute counts (C,), sums (C, D) and the error J.
-    void operator()(const std::vector<T> &centers) {
-        const Kernels<T> &kernel = kernels<T>();
-        const auto D = static_cast<std::size_t>(X_.D);
-        const std::size_t C = centers.size() / D, width = D + 1;
-        const Rows<T> m{centers.data(), X_.D, C, X_.D};
-        packed_.resize((C + kernel.tile_rows - 1) / kernel.tile_rows * kernel.tile_rows * D + kernel.lanes);
-        kernel.pack_tiles(m, packed_.data());
-        const TwoNearestTask<T> task{X_,
-                                     m,
-                                     which_ ? which_->data() : nullptr,
-                                     labels.data(),
-                                     least.data(),
-                                     second.empty() ? nullptr : second.data()};
-        const std::size_t n_pieces = std::clamp<std::size_t>(n_ / LEAST_PIECE, 1, MOST_PIECES);
-        parts_.assign(n_pieces * C * width, 0.0);
-        errors_.assign(n_pieces, 0.0);
-        parallel_for(n_pieces, worth(static_cast<double>(n_) * C * D, n_threads_), [&](std::size_t i) {
-            const std::size_t begin = n_ * i / n_pieces, end = n_ * (i + 1) / n_pieces;
-            kernel.two_nearest(task, packed_.data(), begin, end);
-            double *part = parts_.data() + i * C * width;
-            kernel.add_rows(task, weights_, begin, end, part, part + C);
-            for (std::size_t e = begin; e < end; ++e)
-                errors_[i] += weight(e) * static_cast<double>(least[e]);
-        });
-        for (std::size_t i = 1; i < n_pieces; ++i)
-            for (std::size_t k = 0; k < C * width; ++k)
-                parts_[k] += parts_[i * C * width + k];
-        counts.assign(parts_.begin(), parts_.begin() + static_cast<std::ptrdiff_t>(C));
-        sums.assign(parts_.begin() + static_cast<std::ptrdiff_t>(C),
-                    parts_.begin() + static_cast<std::ptrdiff_t>(C * width));
-        error = std::accumulate(errors_.begin(), errors_.end(), 0.0);
+    Copied(const Points<T> &X, const std::vector<std::int64_t> &which) {
+        const auto D = static_cast<std::size_t>(X.D);
+        numbers_.resize(which.size() * D);
+        rows = Rows<T>{numbers_.data(), X.D, which.size(), X.D};
+        if (X.stored == Stored::own) {
+            for (std::size_t i = 0; i < which.size(); ++i)
+                std::copy_n(X[static_cast<std::size_t>(which[i])], D, numbers_.data() + i * D);
+            return;
+        }
+        std::vector<std::int64_t> places;
+        for (const std::int64_t n : which)
+            places.push_back(static_cast<std::int64_t>(X.place(static_cast<std::size_t>(n))));
+        Points<T> some = X;
+        some.n = which.size();
+        some.order = places.data();
+        kernels<T>().widen(some, 0, some.n, numbers_.data());
     }
-
-    // Move the centers to the means of their rows; centers without rows do not move.
-    void recentre(std::vector<T> &centers) const {
-        const auto D = static_cast<std::size_t>(X_.D);
-        for (std::size_t c = 0; c < counts.size(); ++c)
-            if (counts[c] > 0)
-                for (std::size_t k = 0; k < D; ++k)
-                    centers[c * D + k] = static_cast<T>(sums[c * D + k] / counts[c]);
-    }
-
-    double weight(std::size_t e) const { return weights_ ? weights_[which_ ? (*which_)[e] : e] : 1.0; }
+    Points<T> rows;
 
   private:
-    const Points<T> &X_;
-    const double *weights_;
-    const std::vector<std::int64_t> *which_;
-    std::size_t n_;
-    int n_threads_;
-    std::vector<T> packed_;
-    std::vector<double> parts_, errors_;
-
-  public:
-    std::vector<std::int32_t> labels;
-    std::vector<T> least, second;
-    std::vector<double> counts, sums;
-    double error = 0;
+    std::vector<T> numbers_;
 };
 
-template <class T> class Jumps {
+template <class T> class Copied<T, SparseRows<T>> {
   public:
-    Jumps(const Points<T> &X, const double *weights, std::vector<T> start, int n_threads)
-        : X_(X), weights_(weights), D_(static_cast<std::size_t>(X.D)), C_(start.size() / D_), n_threads_(n_threads),
-          centers(std::move(start)), all_(X, weights, nullptr, n_threads), gains_(C_), prices_(C_), partners_(C_),
-          halves_(C_ * 2 * D_), apart_(C_ * C_), version_(C_, 0), cut_centers_(C_ * D_), failed_(C_ * C_, 0) {}
+    Copied(const SparseRows<T> &X, const std::vector<std::int64_t> &which) : begin_{0} {
+        for (const std::int64_t n : which) {
+            const SparseRow<T> x = row_of(X, static_cast<std::size_t>(n));
+            values_.insert(values_.end(), x.values, x.values + x.length);
+            columns_.insert(columns_.end(), x.columns, x.columns + x.length);
+            begin_.push_back(static_cast<std::int64_t>(values_.size()));
+        }
+        rows = {values_.data(), columns_.data(), begin_.data(), which.size(), X.D};
+    }
+    SparseRows<T> rows;
+
+  private:
+    std::vector<T> values_;
+    std::vector<std::int32_t> columns_;
+    std::vector<std::int64_t> begin_;
+};
+
+template <class T, class X> class Jumps {
+  public:
+    Jumps(const X &x, const double *weights, std::vector<T> start, int n_threads)
+        : X_(x), weights_(weights), D_(static_cast<std::size_t>(x.D)), C_(start.size() / D_), n_threads_(n_threads),
+          centers(std::move(start)), all_(x, weights, centers.data(), C_, true, n_threads), gains_(C_), prices_(C_),
+          partners_(C_), halves_(C_ * 2 * D_), apart_(C_ * C_), version_(C_, 0), cut_centers_(C_ * D_),
+          failed_(C_ * C_, 0) {}
 
     double improve(const Budget &budget) {
-        all_(centers);
+        all_.assign();
         steps(FEW_STEPS, AFTER_JUMPS);
         for (int round = 0; round < ROUNDS && sure_round();)
             ++round;
@@ -126,15 +113,23 @@ template <class T> class Jumps {
     }
 
   private:
-    // Iterate Lloyd's algorithm until J falls by no more than the share `tol`.
+    // Iterate Lloyd's algorithm from the present assignment until J falls by no more than the share `tol`.
     void steps(int most, double tol) {
-        for (int i = 0; i < most; ++i) {
-            const double before = all_.error;
-            all_.recentre(centers);
-            all_(centers);
-            if (!(before - all_.error > tol * before))
-                break;
-        }
+        double before = all_.error;
+        all_.move();
+        all_.iterate(
+            [&] {
+                const bool falls = before - all_.error > tol * before;
+                before = all_.error;
+                return !falls || !--most;
+            },
+            [](double) { return false; });
+    }
+
+    // Replace the centers by others, and assign the rows to these.
+    void restore(const std::vector<T> &others) {
+        std::copy(others.begin(), others.end(), centers.begin());
+        all_.assign();
     }
 
     // Compute the gain (fall of J) of cutting each cluster in two, and the price (rise of J) of removing each center.
@@ -170,10 +165,11 @@ template <class T> class Jumps {
         parallel_for(changed.size(), worth(static_cast<double>(n) * D_ * 20, n_threads_), [&](std::size_t i) {
             const std::size_t c = changed[i];
             version_[c] = clock_;
-            gains_[c] = far[c] == n ? 0
-                                    : kernels<T>().halve(X_, weights_, members_.data() + begins_[c],
-                                                         begins_[c + 1] - begins_[c], static_cast<std::int64_t>(far[c]),
-                                                         means.data() + c * D_, halves_.data() + c * 2 * D_);
+            gains_[c] = far[c] == n
+                            ? 0
+                            : halve(X_, weights_, static_cast<const std::int64_t *>(members_.data() + begins_[c]),
+                                    begins_[c + 1] - begins_[c], static_cast<std::int64_t>(far[c]),
+                                    static_cast<const double *>(means.data() + c * D_), halves_.data() + c * 2 * D_);
         });
         cut_centers_ = means;
         for (std::size_t a = 0; a < C_; ++a)
@@ -263,12 +259,11 @@ template <class T> class Jumps {
         }
         if (!any)
             return false;
-        all_(centers);
+        all_.assign();
         steps(FEW_STEPS, AFTER_JUMPS);
         if (all_.error < error)
             return true;
-        centers = before;
-        all_(centers);
+        restore(before);
         return false;
     }
 
@@ -312,34 +307,41 @@ template <class T> class Jumps {
             std::copy_n(center(around[i]), D_, local.data() + i * D_);
         const double *halves = halves_.data() + to * 2 * D_;
         std::transform(halves, halves + 2 * D_, local.data(), [](double v) { return static_cast<T>(v); });
-        Assignment<T> some(X_, weights_, &rows, n_threads_);
+        const Copied<T, X> copied(X_, rows);
+        std::vector<double> weights(weights_ ? rows.size() : 0);
+        for (std::size_t i = 0; i < weights.size(); ++i)
+            weights[i] = weights_[rows[i]];
+        // For so few centers, the search for the two nearest takes less time, except in few dimensions.
+        const bool two = std::is_same_v<X, Points<T>> && !is_direct(around.size(), 1, X_.D);
+        Lloyd<T, X> some(copied.rows, weights_ ? weights.data() : nullptr, local.data(), around.size(), two,
+                         n_threads_);
         const double bar = before * (1 - 64 * static_cast<double>(std::numeric_limits<T>::epsilon()));
         double last = std::numeric_limits<double>::infinity();
-        for (int i = 0; i < budget.n_iterations; ++i) {
-            if (i)
-                some.recentre(local);
-            some(local);
-            if (some.error < bar) {
-                const std::vector<T> kept = centers;
-                const double error = all_.error;
-                for (std::size_t j = 0; j < around.size(); ++j)
-                    std::copy_n(local.data() + j * D_, D_, center(around[j]));
-                all_(centers);
-                steps(FEW_STEPS, AFTER_JUMPS);
-                if (all_.error < error)
-                    return true;
-                centers = kept; // by rounding, only the sum over the points around the jump had fallen
-                all_(centers);
-                return false;
-            }
-            if (i && some.error - before > PATIENCE * (last - some.error))
-                return false;
-            last = some.error;
-        }
+        bool lower = false;
+        int i = 0;
+        some.iterate(
+            [&] {
+                lower = some.error < bar;
+                const bool hopeless = i && some.error - before > PATIENCE * (last - some.error);
+                last = some.error;
+                return lower || hopeless || ++i == budget.n_iterations;
+            },
+            [](double) { return false; });
+        if (!lower)
+            return false;
+        const std::vector<T> kept = centers;
+        const double error = all_.error;
+        for (std::size_t j = 0; j < around.size(); ++j)
+            std::copy_n(local.data() + j * D_, D_, center(around[j]));
+        all_.assign();
+        steps(FEW_STEPS, AFTER_JUMPS);
+        if (all_.error < error)
+            return true;
+        restore(kept); // by rounding, only the sum over the points around the jump had fallen
         return false;
     }
 
-    const Points<T> &X_;
+    const X &X_;
     const double *weights_;
     std::size_t D_, C_;
     int n_threads_;
@@ -348,7 +350,7 @@ template <class T> class Jumps {
     std::vector<T> centers;
 
   private:
-    Assignment<T> all_;
+    Lloyd<T, X> all_;
     std::vector<std::size_t> begins_;
     std::vector<std::int64_t> members_;
     std::vector<double> gains_, prices_;
@@ -361,15 +363,17 @@ template <class T> class Jumps {
     std::vector<std::int64_t> failed_; // for each jump, the version of its two clusters when it failed
 };
 
-template <class T>
-double jump(AnyRows<T> X, std::optional<Vector<double>> sample_weight, OutTable<T> centers, int n_tries,
-            int n_iterations, int n_threads) {
-    const Points<T> x = points(X);
+template <class T, class X>
+double jump(X rows, std::optional<Vector<double>> sample_weight, OutTable<T> centers, int n_tries, int n_iterations,
+            int n_threads) {
+    const auto x = points(rows);
     require(centers.shape(1) == static_cast<std::size_t>(x.D) && centers.shape(0) >= 2 && x.D >= 1, "centers");
     require(!sample_weight || sample_weight->shape(0) == x.n, "sample_weight");
+    require(n_iterations >= 1, "n_iterations");
     const KernelCall call;
-    Jumps<T> jumps(x, data_or_null(sample_weight), std::vector<T>(centers.data(), centers.data() + centers.size()),
-                   n_threads);
+    check(rows, n_threads);
+    Jumps<T, std::remove_const_t<decltype(x)>> jumps(
+        x, data_or_null(sample_weight), std::vector<T>(centers.data(), centers.data() + centers.size()), n_threads);
     const double error = jumps.improve({n_tries, n_iterations});
     std::copy(jumps.centers.begin(), jumps.centers.end(), centers.data());
     return error;
@@ -378,8 +382,10 @@ double jump(AnyRows<T> X, std::optional<Vector<double>> sample_weight, OutTable<
 } // namespace
 
 void register_jumps(nb::module_ &m) {
-    define(m, "jump", &jump<float>);
-    define(m, "jump", &jump<double>);
+    define(m, "jump", &jump<float, AnyRows<float>>);
+    define(m, "jump", &jump<double, AnyRows<double>>);
+    define(m, "jump", &jump<float, Csr<float>>);
+    define(m, "jump", &jump<double, Csr<double>>);
 }
 
 } // namespace cprime

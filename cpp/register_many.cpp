@@ -1,15 +1,16 @@
 // k-means of many small problems at once, one problem per task: the initialization by k-means++, and Lloyd's
 // iterations. Both call the kernels that a fit of one problem calls, and compute everything between these in the same
-// order, so results are bit-identical to those of single fits. `lloyd` makes the iterations of a single problem.
+// order, so results are bit-identical to those of single fits. `lloyd` makes the iterations of a single problem, whose
+// rows may be sparse.
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "arrays.h"
-#include "component_sums.h"
-#include "nearest_call.h"
+#include "lloyd.h"
 #include "thread_pool.h"
 
 namespace cprime {
@@ -40,28 +41,6 @@ Problems<T> problems(const Matrix<T> &X, const Vector<std::int64_t> &offsets,
     require(rising, "offsets");
     require(!sample_weight || sample_weight->shape(0) == x.n, "sample_weight");
     return {x, offsets.data(), data_or_null(sample_weight), B, C};
-}
-
-// Sum in the order of NumPy's add.reduce: halves are added, and in blocks of up to 128 numbers eight partial sums.
-double pairwise_sum(const double *a, std::size_t n) {
-    constexpr std::size_t LANES = 8, BLOCK = 128;
-    if (n > BLOCK) {
-        const std::size_t half = n / 2 / LANES * LANES;
-        return pairwise_sum(a, half) + pairwise_sum(a + half, n - half);
-    }
-    double total = 0;
-    std::size_t i = 0;
-    if (n >= LANES) {
-        double r[LANES];
-        std::copy_n(a, LANES, r);
-        for (i = LANES; i + LANES <= n; i += LANES)
-            for (std::size_t j = 0; j < LANES; ++j)
-                r[j] += a[i + j];
-        total = ((r[0] + r[1]) + (r[2] + r[3])) + ((r[4] + r[5]) + (r[6] + r[7]));
-    }
-    for (; i < n; ++i)
-        total += a[i];
-    return total;
 }
 
 // Return an index drawn with probability proportional to weight; cumulative: cumulative sums of the weights, uniform:
@@ -207,121 +186,83 @@ void plus_plus_many(Matrix<T> X, Vector<std::int64_t> offsets, std::optional<Vec
     });
 }
 
-// Lloyd's iterations of one problem, from the centers (C, D), which are replaced by the result.
-template <class T> class Lloyd {
-  public:
-    Lloyd(const Points<T> &X, const double *weights, std::size_t C, T *centers, std::int32_t *labels, T *squares,
-          int n_threads)
-        : X_(X), weights_(weights), m_{centers, X.D, C, X.D}, centers_(centers), labels_(labels), squares_(squares),
-          n_threads_(n_threads), other_(X.n), errors_(X.n), counts_(C), sums_(C * static_cast<std::size_t>(X.D)) {}
-
-    // Iterate until no point is reassigned, or until the error J changes by no more than the share tol; if least_shift
-    // is given, until the sum of squared shifts of the centers is at most least_shift, and tol is not used. Afterwards
-    // `converged` tells whether one of these was reached, not only max_iter. record(step, J, n) is called with the
-    // error and the number of reassigned rows of each iteration. Returns the number of iterations, or -1 if a cluster
-    // is empty. The labels and squares are those of the last iteration.
-    template <class Record>
-    std::int64_t run(int max_iter, double tol, std::optional<double> least_shift, Record record) {
-        double last = std::numeric_limits<double>::infinity();
-        for (int step = 1;; ++step) {
-            const std::int64_t n_moved = assign(step > 1);
-            const double J = error(), change = std::abs(last - J) / (J > 0 ? J : 1.0);
-            record(step - 1, J, n_moved);
-            accumulate_of(X_, labels_, X_.n, 1, counts_.size(), static_cast<const double *>(nullptr), weights_, nullptr,
-                          false, counts_.data(), sums_.data(), n_threads_);
-            if (std::find(counts_.begin(), counts_.end(), 0.0) != counts_.end())
-                return -1;
-            settled = step > 1 && n_moved == 0;
-            const double shift = settled ? 0.0 : recentre();
-            converged = settled || (least_shift ? shift <= *least_shift : change <= tol);
-            if (converged || step >= max_iter)
-                return step;
-            last = J;
-        }
-    }
-
-    // Find the nearest centers; return the number of rows of positive weight whose nearest center differs from the last
-    // one. If `again` is false, all of them count.
-    std::int64_t assign(bool again) {
-        std::copy_n(labels_, again ? X_.n : 0, other_.data());
-        nearest_of(X_, m_, again ? other_.data() : nullptr, 1, labels_, squares_, n_threads_);
-        std::int64_t n_moved = 0;
-        for (std::size_t i = 0; i < X_.n; ++i)
-            n_moved += (!again || labels_[i] != other_[i]) && (!weights_ || weights_[i] > 0);
-        return n_moved;
-    }
-
-    const std::vector<double> &counts() const { return counts_; }
-
-    bool converged = false, settled = false; // settled: the last iteration reassigned no row and moved no center
-
-  private:
-    double error() {
-        for (std::size_t i = 0; i < X_.n; ++i) {
-            const auto square = static_cast<double>(squares_[i]);
-            errors_[i] = weights_ ? weights_[i] * square : square;
-        }
-        return pairwise_sum(errors_.data(), X_.n);
-    }
-
-    // Replace the centers by the means of their points; return the sum of squared shifts.
-    double recentre() {
-        const auto D = static_cast<std::size_t>(X_.D);
-        for (std::size_t c = 0; c < counts_.size(); ++c)
-            for (std::size_t k = 0; k < D; ++k) {
-                T &center = centers_[c * D + k];
-                const T mean = static_cast<T>(sums_[c * D + k] / counts_[c]);
-                const double shift = static_cast<double>(mean) - static_cast<double>(center);
-                sums_[c * D + k] = shift * shift;
-                center = mean;
-            }
-        return pairwise_sum(sums_.data(), sums_.size());
-    }
-
-    Points<T> X_;
-    const double *weights_;
-    Rows<T> m_;
-    T *centers_;
-    std::int32_t *labels_;
-    T *squares_;
-    int n_threads_;
-    std::vector<std::int32_t> other_;
-    std::vector<double> errors_, counts_, sums_;
+// When iterations end, and what an empty cluster means.
+struct Limits {
+    int max_iter;
+    double tol;                        // least change of the error J, relative to J
+    std::optional<double> least_shift; // least sum of squared shifts of the centers, which replaces `tol`
+    bool keep_empty;                   // whether centers of empty clusters stay; otherwise they are a failure
 };
 
+struct Outcome {
+    std::int64_t n_iterations = 0; // -1 if a cluster is empty and may not be
+    bool converged = false;        // whether the iterations have ended for another reason than their number
+    bool settled = false;          // whether the last iteration has reassigned no row and moved no center
+};
+
+// Iterate until no row is reassigned or a limit is reached. record(i, J, n) is called in every iteration with its
+// error and its number of reassigned rows. Labels and squares are then those before the last move of the centers.
+template <class T, class X, class Record> Outcome run(Lloyd<T, X> &fit, const Limits &limits, Record record) {
+    Outcome run;
+    double last = std::numeric_limits<double>::infinity(), change = last;
+    fit.iterate(
+        [&] {
+            const std::int64_t n_moved = fit.n_moved();
+            change = std::abs(last - fit.error) / (fit.error > 0 ? fit.error : 1.0);
+            last = fit.error;
+            record(run.n_iterations++, fit.error, n_moved);
+            run.settled = run.converged = run.n_iterations > 1 && n_moved == 0;
+            if (!limits.keep_empty && std::find(fit.counts.begin(), fit.counts.end(), 0.0) != fit.counts.end()) {
+                run.n_iterations = -1;
+                return true;
+            }
+            return run.settled;
+        },
+        [&](double shift) {
+            run.converged = limits.least_shift ? shift <= *limits.least_shift : change <= limits.tol;
+            return run.converged || run.n_iterations >= limits.max_iter;
+        });
+    return run;
+}
+
 // Make Lloyd's iterations of all problems from the centers (B C, D), which are replaced by the results. labels,
-// squares (N,): nearest final centers and squared distances to them. n_iterations (B,): problems with -1 are omitted;
-// after the call, -1 if a cluster is empty, and the other results of this problem are undefined.
+// squares (N,), errors (B,): nearest final centers, squared distances to them, and the error J. n_iterations (B,):
+// problems with -1 are omitted; after the call, -1 if a cluster is empty, and the other results of this problem are
+// undefined.
 template <class T>
 void lloyd_many(Matrix<T> X, Vector<std::int64_t> offsets, std::optional<Vector<double>> sample_weight,
                 OutTable<T> centers, int max_iter, double tol, std::optional<double> least_shift,
-                OutVector<std::int32_t> labels, OutVector<T> squares, OutVector<std::int64_t> n_iterations,
-                int n_threads) {
+                OutVector<std::int32_t> labels, OutVector<T> squares, OutVector<double> errors,
+                OutVector<std::int64_t> n_iterations, int n_threads) {
     const std::size_t B = n_iterations.shape(0), C = B ? centers.shape(0) / B : 1, D = centers.shape(1);
     const Problems<T> all = problems(X, offsets, sample_weight, C);
     require(all.n == B && centers.shape(0) == B * C && D == static_cast<std::size_t>(all.X.D), "centers, n_iterations");
-    require(labels.shape(0) == all.X.n && squares.shape(0) == all.X.n, "labels, squares");
+    require(labels.shape(0) == all.X.n && squares.shape(0) == all.X.n && errors.shape(0) == B, "labels, squares");
     const KernelCall call;
     parallel_for(B, n_threads, [&](std::size_t b) {
         if (n_iterations.data()[b] < 0)
             return;
-        Lloyd<T> fit(all.rows(b), all.weights_of(b), C, centers.data() + b * C * D, labels.data() + offsets.data()[b],
-                     squares.data() + offsets.data()[b], 1);
-        n_iterations.data()[b] = fit.run(max_iter, tol, least_shift, [](int, double, std::int64_t) {});
-        if (n_iterations.data()[b] > 0 && !fit.settled)
-            fit.assign(true);
+        Lloyd<T, Points<T>> fit(all.rows(b), all.weights_of(b), centers.data() + b * C * D, C, false, 1);
+        const Outcome found = run(fit, {max_iter, tol, least_shift, false}, [](std::int64_t, double, std::int64_t) {});
+        n_iterations.data()[b] = found.n_iterations;
+        if (found.n_iterations > 0 && !found.settled)
+            fit.find_nearest();
+        std::copy(fit.labels.begin(), fit.labels.end(), labels.data() + offsets.data()[b]);
+        std::copy(fit.least.begin(), fit.least.end(), squares.data() + offsets.data()[b]);
+        errors.data()[b] = fit.error;
     });
 }
 
 // Make Lloyd's iterations of one problem from the centers (C, D), which are replaced by the result. labels, squares
 // (N,) and counts (C,): nearest centers, squared distances and weights of the clusters in the last iteration; errors,
 // n_moved (max_iter,): error J and number of reassigned rows of each iteration. Returns the number of iterations, -1 if
-// a cluster is empty, and whether they have converged.
-template <class T>
-nb::tuple lloyd(AnyRows<T> X, std::optional<Vector<double>> sample_weight, OutTable<T> centers, int max_iter,
-                double tol, std::optional<double> least_shift, OutVector<std::int32_t> labels, OutVector<T> squares,
-                OutVector<double> counts, OutVector<double> errors, OutVector<std::int64_t> n_moved, int n_threads) {
-    const Points<T> x = points(X);
+// a cluster is empty and empty ones are not kept, and whether they have converged.
+template <class T, class X>
+nb::tuple lloyd(X rows, std::optional<Vector<double>> sample_weight, OutTable<T> centers, int max_iter, double tol,
+                std::optional<double> least_shift, bool keep_empty, OutVector<std::int32_t> labels,
+                OutVector<T> squares, OutVector<double> counts, OutVector<double> errors,
+                OutVector<std::int64_t> n_moved, int n_threads) {
+    const auto x = points(rows);
     const std::size_t C = centers.shape(0);
     require(C >= 1 && centers.shape(1) == static_cast<std::size_t>(x.D) && counts.shape(0) == C, "centers, counts");
     require(labels.shape(0) == x.n && squares.shape(0) == x.n, "labels, squares");
@@ -329,30 +270,35 @@ nb::tuple lloyd(AnyRows<T> X, std::optional<Vector<double>> sample_weight, OutTa
     require(max_iter >= 1 && errors.shape(0) == static_cast<std::size_t>(max_iter) &&
                 n_moved.shape(0) == errors.shape(0),
             "errors, n_moved");
-    std::int64_t n_iterations = 0;
-    bool converged = false;
+    Outcome found;
     {
         const KernelCall call;
-        Lloyd<T> fit(x, data_or_null(sample_weight), C, centers.data(), labels.data(), squares.data(), n_threads);
-        n_iterations = fit.run(max_iter, tol, least_shift, [&](int step, double J, std::int64_t n) {
-            errors.data()[step] = J;
-            n_moved.data()[step] = n;
+        check(rows, n_threads);
+        Lloyd<T, std::remove_const_t<decltype(x)>> fit(x, data_or_null(sample_weight), centers.data(), C, false,
+                                                       n_threads);
+        found = run(fit, {max_iter, tol, least_shift, keep_empty}, [&](std::int64_t i, double J, std::int64_t n) {
+            errors.data()[i] = J;
+            n_moved.data()[i] = n;
         });
-        converged = fit.converged;
-        std::copy(fit.counts().begin(), fit.counts().end(), counts.data());
+        std::copy(fit.labels.begin(), fit.labels.end(), labels.data());
+        std::copy(fit.least.begin(), fit.least.end(), squares.data());
+        std::copy(fit.counts.begin(), fit.counts.end(), counts.data());
     }
-    return nb::make_tuple(n_iterations, converged);
+    return nb::make_tuple(found.n_iterations, found.converged);
+}
+
+template <class T> void define_many(nb::module_ &m) {
+    define(m, "plus_plus_many", &plus_plus_many<T>);
+    define(m, "lloyd_many", &lloyd_many<T>);
+    define(m, "lloyd", &lloyd<T, AnyRows<T>>);
+    define(m, "lloyd", &lloyd<T, Csr<T>>);
 }
 
 } // namespace
 
 void register_many(nb::module_ &m) {
-    define(m, "plus_plus_many", &plus_plus_many<float>);
-    define(m, "plus_plus_many", &plus_plus_many<double>);
-    define(m, "lloyd_many", &lloyd_many<float>);
-    define(m, "lloyd_many", &lloyd_many<double>);
-    define(m, "lloyd", &lloyd<float>);
-    define(m, "lloyd", &lloyd<double>);
+    define_many<float>(m);
+    define_many<double>(m);
 }
 
 } // namespace cprime

@@ -1,14 +1,13 @@
 #include "arrays.h"
-#include "component_sums.h"
-#include "nearest_call.h"
+#include "sparse_calls.h"
 
 namespace cprime {
 namespace {
 
-template <class T>
-void nearest(AnyRows<T> X, Matrix<T> centers, std::optional<Table<std::int32_t>> hint, OutTable<std::int32_t> kept,
+template <class T, class X>
+void nearest(X rows, Matrix<T> centers, std::optional<Table<std::int32_t>> hint, OutTable<std::int32_t> kept,
              OutTable<T> distances, int n_threads) {
-    const Points<T> x = points(X);
+    const auto x = points(rows);
     const Rows<T> m = components(centers);
     const int H = columns(kept);
     require(x.D == m.D, "X and centers differ in their columns");
@@ -17,16 +16,19 @@ void nearest(AnyRows<T> X, Matrix<T> centers, std::optional<Table<std::int32_t>>
     require(!hint || (hint->shape(0) == x.n && hint->shape(1) == kept.shape(1)), "hint");
     require(H >= 1 && static_cast<std::size_t>(H) <= m.n, "n_kept");
     const KernelCall call;
+    check(rows, n_threads);
+    if (hint)
+        require_components(*hint, m.n, 0, "hint");
     nearest_of(x, m, data_or_null(hint), H, kept.data(), distances.data(), n_threads);
 }
 
 // Compute the E-step of k-means: the nearest center of every row, and each center's count and sum of rows. Returns how
 // many rows of positive weight have another nearest center than before; all of them if `before` is none.
-template <class T>
-std::size_t assign(AnyRows<T> X, Matrix<T> centers, std::optional<Table<std::int32_t>> before,
+template <class T, class X>
+std::size_t assign(X rows, Matrix<T> centers, std::optional<Table<std::int32_t>> before,
                    std::optional<Vector<double>> sample_weight, OutTable<std::int32_t> kept, OutTable<T> distances,
                    OutVector<double> counts, OutTable<double> sums, OutVector<std::int64_t> members, int n_threads) {
-    const Points<T> x = points(X);
+    const auto x = points(rows);
     const Rows<T> m = components(centers);
     const std::size_t C = m.n;
     require(x.D == m.D && C >= 1, "X and centers differ in their columns");
@@ -37,6 +39,9 @@ std::size_t assign(AnyRows<T> X, Matrix<T> centers, std::optional<Table<std::int
     require(counts.shape(0) == C && members.shape(0) == C && sums.shape(0) == C && sums.shape(1) == centers.shape(1),
             "counts, sums, members");
     const KernelCall call;
+    check(rows, n_threads);
+    if (before)
+        require_components(*before, C, 0, "before");
     const std::int32_t *old = data_or_null(before), *ids = kept.data();
     const double *weight = data_or_null(sample_weight);
     nearest_of(x, m, old, 1, kept.data(), distances.data(), n_threads);
@@ -56,13 +61,18 @@ std::size_t assign(AnyRows<T> X, Matrix<T> centers, std::optional<Table<std::int
     return n_moved;
 }
 
+template <class T, class X> void define_nearest(nb::module_ &m) {
+    define(m, "nearest", &nearest<T, X>);
+    define(m, "assign", &assign<T, X>);
+}
+
 } // namespace
 
 void register_nearest(nb::module_ &m) {
-    define(m, "nearest", &nearest<float>);
-    define(m, "nearest", &nearest<double>);
-    define(m, "assign", &assign<float>);
-    define(m, "assign", &assign<double>);
+    define_nearest<float, AnyRows<float>>(m);
+    define_nearest<double, AnyRows<double>>(m);
+    define_nearest<float, Csr<float>>(m);
+    define_nearest<double, Csr<double>>(m);
 }
 
 } // namespace cprime

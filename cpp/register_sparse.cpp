@@ -1,113 +1,28 @@
 #include <algorithm>
 #include <memory>
-#include <tuple>
 #include <vector>
-
-#include <nanobind/stl/tuple.h>
 
 #include "arrays.h"
 #include "grouping.h"
 #include "local_tasks.h"
-#include "sparse.h"
+#include "sparse_calls.h"
 #include "thread_pool.h"
 
 namespace cprime {
 namespace {
 
-// Sparse rows: values, columns, where rows begin, and the number of columns.
-template <class T> using Csr = std::tuple<Vector<T>, Vector<std::int32_t>, Vector<std::int64_t>, std::size_t>;
-
-// Return the rows as they are given; only the lengths of the arrays are checked.
-template <class T> SparseRows<T> sparse_rows(const Csr<T> &X) {
-    const auto &[values, columns, begin, D] = X;
-    require(begin.shape(0) >= 1 && values.shape(0) == columns.shape(0), "values, columns, begin");
-    require(D <= MOST_COLUMNS, "more than 2^24 columns");
-    return {values.data(), columns.data(), begin.data(), begin.shape(0) - 1, static_cast<int>(D)};
-}
-
-// Throw if a row is outside the arrays, or a column outside X.
-template <class T> void check(const SparseRows<T> &X, std::size_t n_entries, int n_threads) {
-    require(X.begin[0] >= 0 && static_cast<std::size_t>(X.begin[X.n]) <= n_entries, "begin: outside the entries");
-    for (std::size_t i = 0; i < X.n; ++i)
-        require(X.begin[i] <= X.begin[i + 1], "begin: it falls");
-    constexpr std::size_t STEP = std::size_t(1) << 20;
-    const std::size_t first = X.begin[0], last = X.begin[X.n];
-    parallel_for((last - first + STEP - 1) / STEP, n_threads, [&](std::size_t task) {
-        std::uint32_t most = 0;
-        for (std::size_t k = first + task * STEP; k < std::min(last, first + (task + 1) * STEP); ++k)
-            most = std::max(most, static_cast<std::uint32_t>(X.columns[k]));
-        require(most < static_cast<std::uint32_t>(X.D), "columns: outside X");
-    });
-}
-
-template <class T> std::vector<Twofold> squares_of(const Rows<T> &m, int n_threads) {
-    std::vector<Twofold> square(m.n);
-    constexpr std::size_t STEP = 64;
-    parallel_for((m.n + STEP - 1) / STEP, n_threads, [&](std::size_t i) {
-        kernels<T>().sparse->squares(m, square.data(), i * STEP, std::min(m.n, (i + 1) * STEP));
-    });
-    return square;
-}
-
-// All centers, packed for sparse rows.
-template <class T> class SparsePacked {
-  public:
-    SparsePacked(const Rows<T> &m, const std::vector<Twofold> &square, int n_threads) {
-        const SparseKernels<T> &kernel = *kernels<T>().sparse;
-        const std::size_t n_panels = (m.n + kernel.lanes - 1) / kernel.lanes, n_padded = n_panels * kernel.lanes;
-        columns_.reset(new T[n_padded * m.D]);
-        half_norm_.resize(n_padded);
-        norm_.resize(n_padded);
-        panels_ = {columns_.get(), half_norm_.data(), norm_.data(), square.data(), static_cast<int>(n_panels)};
-        parallel_for(n_panels, n_threads, [&](std::size_t p) { kernel.pack(m, panels_, static_cast<int>(p)); });
-    }
-    SparsePacked(const SparsePacked &) = delete;
-    SparsePacked &operator=(const SparsePacked &) = delete;
-    const SparsePanels<T> &panels() const { return panels_; }
-
-  private:
-    std::unique_ptr<T[]> columns_;
-    std::vector<T> half_norm_, norm_;
-    SparsePanels<T> panels_;
-};
-
-template <class T>
-void sparse_nearest(const Csr<T> &X, Matrix<T> centers, std::optional<Table<std::int32_t>> hint,
-                    OutTable<std::int32_t> kept, OutTable<T> distances, int n_threads) {
-    const SparseKernels<T> &kernel = *kernels<T>().sparse;
-    const SparseRows<T> x = sparse_rows<T>(X);
-    const Rows<T> m = components(centers);
-    const int H = columns(kept);
-    require(x.D == m.D, "X and centers differ in their columns");
-    require(kept.shape(0) == x.n && distances.shape(0) == x.n && distances.shape(1) == kept.shape(1),
-            "kept, distances");
-    require(!hint || (hint->shape(0) == x.n && hint->shape(1) == kept.shape(1)), "hint");
-    require(H >= 1 && static_cast<std::size_t>(H) <= m.n, "n_kept");
-
-    const KernelCall call;
-    check(x, std::get<0>(X).shape(0), n_threads);
-    for (std::size_t i = 0; hint && i < hint->size(); ++i)
-        require(hint->data()[i] >= 0 && static_cast<std::size_t>(hint->data()[i]) < m.n, "hint: outside [0, C)");
-    const std::vector<Twofold> square = squares_of(m, n_threads);
-    const SparsePacked<T> packed(m, square, n_threads);
-    const SparseNearestTask<T> task{x, m, packed.panels(), data_or_null(hint), H, kept.data(), distances.data()};
-    const std::size_t step = std::clamp<std::size_t>(x.n / 32, 16, 1024);
-    parallel_for((x.n + step - 1) / step, n_threads,
-                 [&](std::size_t i) { kernel.nearest(task, i * step, std::min(x.n, (i + 1) * step)); });
-}
-
 template <class T>
 void sparse_distances(const Csr<T> &X, Matrix<T> candidates, std::optional<Vector<T>> current, OutTable<T> out,
                       int n_threads) {
     const SparseKernels<T> &kernel = *kernels<T>().sparse;
-    const SparseRows<T> x = sparse_rows<T>(X);
+    const SparseRows<T> x = points(X);
     const Rows<T> m = components(candidates);
     require(x.D == m.D, "X and candidates differ in their columns");
     require(out.shape(0) == m.n && out.shape(1) == x.n, "out");
     require(!current || current->shape(0) == x.n, "current");
 
     const KernelCall call;
-    check(x, std::get<0>(X).shape(0), n_threads);
+    check(X, n_threads);
     const std::vector<Twofold> square = squares_of(m, n_threads);
     const std::size_t n_padded = (m.n + kernel.lanes - 1) / kernel.lanes * kernel.lanes;
     const std::unique_ptr<T[]> packed(new T[n_padded * m.D]);
@@ -119,58 +34,16 @@ void sparse_distances(const Csr<T> &X, Matrix<T> candidates, std::optional<Vecto
     });
 }
 
-// Sum the rows of each component like `accumulate` of dense rows, in the same segments.
-template <class T>
-void sparse_accumulate(const Csr<T> &X, Table<std::int32_t> kept, std::optional<Table<double>> responsibilities,
-                       std::optional<Vector<double>> sample_weight, std::optional<Vector<std::int64_t>> subset,
-                       OutVector<double> counts, OutTable<double> sums, bool onto, int n_threads) {
-    const SparseKernels<T> &kernel = *kernels<T>().sparse;
-    const SparseRows<T> x = sparse_rows<T>(X);
-    const int H = columns(kept);
-    const std::size_t C = counts.shape(0), n = subset ? subset->shape(0) : x.n;
-    require(kept.shape(0) == n, "kept");
-    const std::size_t D = x.D;
-    require(sums.shape(0) == C && sums.shape(1) == D, "sums");
-    require(!responsibilities || (responsibilities->shape(0) == n && responsibilities->shape(1) == kept.shape(1)),
-            "responsibilities");
-    require(!sample_weight || sample_weight->shape(0) == x.n, "sample_weight");
-
-    const KernelCall call;
-    check(x, std::get<0>(X).shape(0), n_threads);
-    for (std::size_t i = 0; subset && i < n; ++i)
-        require(subset->data()[i] >= 0 && static_cast<std::size_t>(subset->data()[i]) < x.n, "rows: outside X");
-    std::vector<std::int64_t> entries;
-    const std::vector<std::size_t> first =
-        group_shares(kept.data(), n, H, C, data_or_null(responsibilities), data_or_null(sample_weight),
-                     data_or_null(subset), LEAST_SHARE<T>, n_threads, entries);
-    const SparseAccumulateTask<T> task{{{},
-                                        data_or_null(subset),
-                                        entries.data(),
-                                        data_or_null(responsibilities),
-                                        data_or_null(sample_weight),
-                                        H,
-                                        entries.size()},
-                                       x};
-    constexpr std::size_t SEGMENT = 8192;
-    std::fill_n(counts.data(), C, 0.0);
-    if (!onto)
-        parallel_for(C, n_threads, [&](std::size_t c) { std::fill_n(sums.data() + c * D, D, 0.0); });
-    sum_segments(segments(first, SEGMENT), {counts.data(), sums.data(), nullptr, D, 0}, 1, n_threads,
-                 [&](const Segment &segment, Part, const Sums &to) {
-                     kernel.accumulate(task, segment.begin, segment.end, to.count, to.first);
-                 });
-}
-
 template <class T>
 void sparse_along(const Csr<T> &X, Matrix<T> centers, Matrix<T> directions, Vector<std::int32_t> labels,
                   OutVector<double> out, int n_threads) {
     const SparseKernels<T> &kernel = *kernels<T>().sparse;
-    const SparseRows<T> x = sparse_rows<T>(X);
+    const SparseRows<T> x = points(X);
     const Rows<T> m = rows(centers), v = rows(directions);
     require(m.D == x.D && v.D == x.D && v.n == m.n, "centers, directions");
     require(labels.shape(0) == x.n && out.shape(0) == x.n, "labels, out");
     const KernelCall call;
-    check(x, std::get<0>(X).shape(0), n_threads);
+    check(X, n_threads);
     require_components(labels, v.n, 0, "labels");
     std::vector<double> offsets(v.n);
     parallel_for(v.n, n_threads, [&](std::size_t c) { offsets[c] = kernel.product(m[c], v[c], x.D); });
@@ -189,14 +62,14 @@ void sparse_reassign(const Csr<T> &X, Matrix<T> centers, Table<std::int32_t> lis
                      Vector<std::int32_t> labels, OutVector<std::int32_t> new_labels, OutVector<T> distances,
                      int n_threads) {
     const SparseKernels<T> &kernel = *kernels<T>().sparse;
-    const SparseRows<T> x = sparse_rows<T>(X);
+    const SparseRows<T> x = points(X);
     const Rows<T> m = components(centers);
     SparseReassignTask<T> task;
     static_cast<ReassignTask<T> &>(task) =
         reassign_task(shape_of(x), m, lists, inside, outside, share, active, labels, new_labels, distances);
 
     const KernelCall call;
-    check(x, std::get<0>(X).shape(0), n_threads);
+    check(X, n_threads);
     require_components(lists, m.n, -1, "lists");
     std::vector<std::int64_t> entries;
     const std::vector<std::size_t> first = group(labels.data(), x.n, lists.shape(0), n_threads, entries);
@@ -226,7 +99,7 @@ nb::object sparse_best_in_lists(const Csr<T> &X, Matrix<T> centers, Table<std::i
                                 std::optional<Vector<double>> sample_weight, std::optional<Factors<T>> factors,
                                 std::optional<Vector<T>> offsets, std::optional<Vector<T>> dof, int n_threads) {
     const SparseKernels<T> &kernel = *kernels<T>().sparse;
-    const SparseRows<T> x = sparse_rows<T>(X);
+    const SparseRows<T> x = points(X);
     const Rows<T> m = components(centers);
     SparseListSearchTask<T> task;
     static_cast<ListSearchTask<T> &>(task) =
@@ -236,7 +109,7 @@ nb::object sparse_best_in_lists(const Csr<T> &X, Matrix<T> centers, Table<std::i
     std::optional<Evidence> looked;
     {
         const KernelCall call;
-        check(x, std::get<0>(X).shape(0), n_threads);
+        check(X, n_threads);
         for (const auto &ids : {lists, previous, extra})
             require_components(ids, m.n, -1, "lists, previous or extra");
         const std::vector<Twofold> square = squares_of(m, n_threads);
@@ -252,7 +125,7 @@ void sparse_spread_out(const Csr<T> &X, Vector<std::int64_t> offsets, Vector<dou
                        Vector<std::int64_t> n_chosen, Table<double> uniform, OutVector<std::int64_t> chosen,
                        int n_threads) {
     const SparseKernels<T> &kernel = *kernels<T>().sparse;
-    const SparseRows<T> x = sparse_rows<T>(X);
+    const SparseRows<T> x = points(X);
     const std::size_t n_groups = n_chosen.shape(0);
     require(offsets.shape(0) == n_groups + 1 && weights.shape(0) == x.n, "offsets, weights");
     std::vector<std::size_t> place(n_groups + 1, 0);
@@ -264,7 +137,7 @@ void sparse_spread_out(const Csr<T> &X, Vector<std::int64_t> offsets, Vector<dou
     }
     require(uniform.shape(0) == place[n_groups] && chosen.shape(0) == place[n_groups], "uniform, chosen");
     const KernelCall call;
-    check(x, std::get<0>(X).shape(0), n_threads);
+    check(X, n_threads);
     const int n_trials = columns(uniform);
     parallel_for(n_groups, n_threads, [&](std::size_t g) {
         const std::int64_t first = offsets.data()[g];
@@ -279,12 +152,8 @@ void sparse_spread_out(const Csr<T> &X, Vector<std::int64_t> offsets, Vector<dou
 } // namespace
 
 void register_sparse(nb::module_ &m) {
-    define(m, "nearest", &sparse_nearest<float>);
-    define(m, "nearest", &sparse_nearest<double>);
     define(m, "distances", &sparse_distances<float>);
     define(m, "distances", &sparse_distances<double>);
-    define(m, "accumulate", &sparse_accumulate<float>);
-    define(m, "accumulate", &sparse_accumulate<double>);
     define(m, "along", &sparse_along<float>);
     define(m, "along", &sparse_along<double>);
     define(m, "reassign", &sparse_reassign<float>);

@@ -1,7 +1,7 @@
 #include <vector>
 
 #include "arrays.h"
-#include "component_sums.h"
+#include "sparse_calls.h"
 #include "thread_pool.h"
 
 namespace cprime {
@@ -23,11 +23,11 @@ void posterior(Table<T> values, double scale, OutTable<double> responsibilities,
     });
 }
 
-template <class T>
-void accumulate(AnyRows<T> X, Table<std::int32_t> kept, std::optional<Table<double>> responsibilities,
+template <class T, class X>
+void accumulate(X rows, Table<std::int32_t> kept, std::optional<Table<double>> responsibilities,
                 std::optional<Vector<double>> sample_weight, std::optional<Vector<std::int64_t>> subset,
                 OutVector<double> counts, OutTable<double> sums, bool onto, int n_threads) {
-    const Points<T> x = points(X);
+    const auto x = points(rows);
     const int H = columns(kept);
     const std::size_t C = counts.shape(0), D = x.D;
     const std::size_t n = subset ? subset->shape(0) : x.n;
@@ -38,11 +38,18 @@ void accumulate(AnyRows<T> X, Table<std::int32_t> kept, std::optional<Table<doub
     require(!sample_weight || sample_weight->shape(0) == x.n, "sample_weight");
 
     const KernelCall call;
+    check(rows, n_threads);
     for (std::size_t i = 0; subset && i < n; ++i)
         require(subset->data()[i] >= 0 && static_cast<std::size_t>(subset->data()[i]) < x.n, "rows: outside X");
     const double *q = data_or_null(responsibilities), *weight = data_or_null(sample_weight);
     accumulate_of(x, kept.data(), n, H, C, q, weight, data_or_null(subset), onto, counts.data(), sums.data(),
                   n_threads);
+}
+
+template <class T> double sum(Vector<T> values, std::optional<Vector<double>> sample_weight) {
+    require(!sample_weight || sample_weight->shape(0) == values.shape(0), "sample_weight");
+    const KernelCall call;
+    return weighted_sum(values.data(), data_or_null(sample_weight), values.shape(0));
 }
 
 template <class T>
@@ -115,8 +122,12 @@ template <class T> nb::tuple extent(AnyRows<T> X, Vector<T> origin, int n_thread
 void register_statistics(nb::module_ &m) {
     define(m, "posterior", &posterior<float>);
     define(m, "posterior", &posterior<double>);
-    define(m, "accumulate", &accumulate<float>);
-    define(m, "accumulate", &accumulate<double>);
+    define(m, "accumulate", &accumulate<float, AnyRows<float>>);
+    define(m, "accumulate", &accumulate<double, AnyRows<double>>);
+    define(m, "accumulate", &accumulate<float, Csr<float>>);
+    define(m, "accumulate", &accumulate<double, Csr<double>>);
+    define(m, "weighted_sum", &sum<float>);
+    define(m, "weighted_sum", &sum<double>);
     define(m, "along", &along<float>);
     define(m, "along", &along<double>);
     define(m, "extent", &extent<float>);

@@ -83,6 +83,8 @@ template <class T> struct SparseKernels {
     void (*best_in_lists)(const SparseListSearchTask<T> &task, std::size_t begin, std::size_t end);
     void (*spread_out)(const SparseRows<T> &candidates, const double *weights, const double *uniform, int n_trials,
                        std::size_t n_chosen, std::int64_t *chosen);
+    double (*halve)(const SparseRows<T> &X, const double *sample_weight, const std::int64_t *rows, std::size_t n,
+                    std::int64_t far, const double *mean, double *means);
 };
 
 } // namespace cprime

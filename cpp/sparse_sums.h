@@ -5,6 +5,7 @@
 #include "signals.h"
 #include "sparse_nearest.h"
 #include "spread.h"
+#include "two_nearest.h"
 
 namespace cprime::CPRIME_ISA {
 
@@ -19,8 +20,7 @@ inline void sparse_accumulate(const SparseAccumulateTask<T> &task, std::size_t b
         const double weight = (task.responsibilities ? task.responsibilities[entry] : 1.0) *
                               (task.sample_weight ? task.sample_weight[n] : 1.0);
         total += weight;
-        for (std::int64_t k = 0; k < x.length; ++k)
-            sum[x.columns[k]] += weight * static_cast<double>(x.values[k]);
+        add_row(sum, x, weight, task.sparse.D);
     }
     *count += total;
 }
@@ -134,9 +134,9 @@ inline void sparse_spread_out(const SparseRows<T> &candidates, const double *wei
 
 template <class T> const SparseKernels<T> &sparse_table() {
     static const SparseKernels<T> kernels = {
-        SPARSE_LANES<T>,         squares<T>,           pack_sparse_panel<T>, sparse_nearest<T>, sparse_distances<T>,
-        pack_sparse_columns<T>,  sparse_accumulate<T>, wide_product<T>,      sparse_along<T>,   sparse_reassign<T>,
-        sparse_best_in_lists<T>, sparse_spread_out<T>};
+        SPARSE_LANES<T>,         squares<T>,           pack_sparse_panel<T>,   sparse_nearest<T>, sparse_distances<T>,
+        pack_sparse_columns<T>,  sparse_accumulate<T>, wide_product<T>,        sparse_along<T>,   sparse_reassign<T>,
+        sparse_best_in_lists<T>, sparse_spread_out<T>, halve<T, SparseRows<T>>};
     return kernels;
 }
 

@@ -1,4 +1,5 @@
-// Nearest and second nearest of few centers for each row, from differences, and the best cut of a cluster into two.
+// Nearest and second nearest of few centers for each row, from differences, and the best cut of a cluster of dense or
+// sparse rows into two.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -6,39 +7,39 @@
 #include "best_two.h"
 #include "kernels.h"
 #include "points.h"
+#include "sparse.h"
 #include "tile.h"
 
 namespace cprime::CPRIME_ISA {
 
-// Find the nearest and the second nearest center of entries (rows) [begin, end) of the task; packed: the centers as
-// written by `pack_tiles`.
-template <class T>
-inline void two_nearest(const TwoNearestTask<T> &task, const T *packed, std::size_t begin, std::size_t end) {
+// Find the nearest and the second nearest center of rows [begin, end) of the task.
+template <class T> inline void two_nearest(const TwoNearestTask<T> &task, std::size_t begin, std::size_t end) {
     constexpr int L = TILE_LANES<T>;
     const int D = task.X.D, C = static_cast<int>(task.centers.n);
     Scratch<T> rows(static_cast<std::size_t>(D) * L + PACK_SLACK<T>);
-    const Gathered<T> gathered(task.X, L);
+    const Wide<T> wide(task.X, L);
     alignas(64) T squares[TILE_ROWS][L];
     BestTwo<T> best;
     for (std::size_t first = begin; first < end; first += L) {
         const int n = static_cast<int>(std::min<std::size_t>(L, end - first));
-        const T *own[L];
-        gathered.read(task.X, [&](int i) { return task.row(first + i); }, n, own);
-        pack<L>([&](int i) { return own[i]; }, n, D, static_cast<const T *>(nullptr), rows.get());
+        const Rows<T> x = rows_of(task.X, first, first + n, wide);
+        pack<L>([&](int i) { return x[i]; }, n, D, static_cast<const T *>(nullptr), rows.get());
         best.clear();
         for (int c = 0; c < C; c += TILE_ROWS) {
-            tile<T, Form::difference>(packed + static_cast<std::size_t>(c) * D, rows.get(), D, nullptr, squares);
+            tile<T, Form::difference>(task.packed + static_cast<std::size_t>(c) * D, rows.get(), D, nullptr, squares);
             best.follow(squares, c, std::min(TILE_ROWS, C - c));
         }
         constexpr int W = simd<T>::width;
         for (int i = 0; i < n; ++i) {
             task.labels[first + i] = static_cast<std::int32_t>(best.id[i / W][i % W]);
             task.least[first + i] = best.least[i / W][i % W];
-            if (task.second)
-                task.second[first + i] = best.second[i / W][i % W];
+            task.second[first + i] = best.second[i / W][i % W];
         }
     }
 }
+
+// Return row i of dense rows; that of sparse rows is in sparse.h.
+template <class T> inline const T *row_of(const Points<T> &X, std::size_t i) { return X[i]; }
 
 template <class T> inline void add_row(double *sum, const T *x, double weight, int D) {
     using V = simd<double>;
@@ -49,23 +50,24 @@ template <class T> inline void add_row(double *sum, const T *x, double weight, i
         sum[k] += weight * static_cast<double>(x[k]);
 }
 
-// Add the weights of entries [begin, end) to counts (C,), and their weighted rows to sums (C, D), by label.
-template <class T>
-inline void add_rows(const TwoNearestTask<T> &task, const double *sample_weight, std::size_t begin, std::size_t end,
-                     double *counts, double *sums) {
-    const int D = task.X.D;
-    for_each_of(
-        task.X, [&](std::size_t e) { return task.row(e); }, begin, end, end,
-        [&](std::size_t e, std::size_t n, const T *x) {
-            const auto c = static_cast<std::size_t>(task.labels[e]);
-            const double weight = sample_weight ? sample_weight[n] : 1.0;
-            counts[c] += weight;
-            add_row(sums + c * D, x, weight, D);
-        });
+template <class T> inline void add_row(double *sum, const SparseRow<T> &x, double weight, int) {
+    for (std::int64_t k = 0; k < x.length; ++k)
+        sum[x.columns[k]] += weight * static_cast<double>(x.values[k]);
 }
 
-// Return the projection of x - m on the direction v: the dot product (x - m) v.
-template <class T> inline double projection(const T *x, const double *m, const double *v, int D) {
+// A direction v from a point m (D,), for projections of rows x: dot products (x - m) v.
+struct Direction {
+    const double *m, *v;
+    int D;
+    double along; // m v, which projections of sparse rows use
+    Direction(const double *m, const double *v, int D) : m(m), v(v), D(D), along(0) {
+        for (int k = 0; k < D; ++k)
+            along += m[k] * v[k];
+    }
+};
+
+template <class T> inline double projection(const T *x, const Direction &line) {
+    const auto [m, v, D, along] = line;
     using V = simd<double>;
     typename V::vec sum{};
     int k = 0;
@@ -75,6 +77,13 @@ template <class T> inline double projection(const T *x, const double *m, const d
     for (; k < D; ++k)
         rest += (static_cast<double>(x[k]) - m[k]) * v[k];
     return V::sum(sum) + rest;
+}
+
+template <class T> inline double projection(const SparseRow<T> &x, const Direction &line) {
+    double sum = 0;
+    for (std::int64_t k = 0; k < x.length; ++k)
+        sum += static_cast<double>(x.values[k]) * line.v[x.columns[k]];
+    return sum - line.along;
 }
 
 // Scale a vector to length 1; return false if it is zero or not finite.
@@ -132,29 +141,32 @@ inline int best_threshold(const double *p, std::size_t n, Weight weight, std::ui
 // Cut a cluster of n rows into two: first by a plane across its direction of greatest variance, then by a few
 // iterations of 2-means. Two steps of the power iteration, from the cluster's row `far`, approximate the direction.
 // Returns by how much J falls, 0 if there is no cut; means (2, D): those of the halves.
-template <class T>
-inline double halve(const Points<T> &X, const double *sample_weight, const std::int64_t *rows, std::size_t n,
-                    std::int64_t far, const double *mean, double *means) {
+template <class T, class X_>
+inline double halve(const X_ &X, const double *sample_weight, const std::int64_t *rows, std::size_t n, std::int64_t far,
+                    const double *mean, double *means) {
     constexpr int TURNS = 2, ITERATIONS = 6;
     const int D = X.D;
+    const auto row = [&](std::size_t i) { return row_of(X, static_cast<std::size_t>(rows[i])); };
     const auto weight = [&](std::size_t i) { return sample_weight ? sample_weight[rows[i]] : 1.0; };
     Scratch<double> direction(D), origin(D), sums(2 * static_cast<std::size_t>(D)), along(n);
     Scratch<std::uint8_t> side(n), before(n);
     for (int k = 0; k < D; ++k) {
-        direction[k] = static_cast<double>(X[far][k]) - mean[k];
+        direction[k] = -mean[k];
         origin[k] = mean[k];
     }
+    add_row(direction.get(), row_of(X, static_cast<std::size_t>(far)), 1.0, D);
     for (int turn = 0; turn <= TURNS; ++turn) {
         if (!normalise(direction.get(), D))
             return 0;
+        const Direction line(mean, direction.get(), D);
         for (std::size_t i = 0; i < n; ++i)
-            along[i] = projection(X[rows[i]], mean, direction.get(), D);
+            along[i] = projection(row(i), line);
         if (turn == TURNS)
             break;
         std::fill_n(sums.get(), D, 0.0);
         double total = 0;
         for (std::size_t i = 0; i < n; ++i) {
-            add_row(sums.get(), X[rows[i]], weight(i) * along[i], D);
+            add_row(sums.get(), row(i), weight(i) * along[i], D);
             total += weight(i) * along[i];
         }
         for (int k = 0; k < D; ++k)
@@ -168,8 +180,9 @@ inline double halve(const Points<T> &X, const double *sample_weight, const std::
         if (iteration) {
             if (!normalise(direction.get(), D))
                 return gain;
+            const Direction line(origin.get(), direction.get(), D);
             for (std::size_t i = 0; i < n; ++i)
-                side[i] = projection(X[rows[i]], origin.get(), direction.get(), D) > 0;
+                side[i] = projection(row(i), line) > 0;
             if (std::equal(side.get(), side + n, before.get()))
                 break;
         }
@@ -177,7 +190,7 @@ inline double halve(const Points<T> &X, const double *sample_weight, const std::
         double counts[2] = {};
         for (std::size_t i = 0; i < n; ++i) {
             counts[side[i]] += weight(i);
-            add_row(sums + side[i] * D, X[rows[i]], weight(i), D);
+            add_row(sums + side[i] * D, row(i), weight(i), D);
         }
         if (!(counts[0] > 0 && counts[1] > 0))
             return gain;

@@ -57,6 +57,7 @@ def potentials(
     n_threads: int,
     /,
 ) -> None: ...
+def weighted_sum(values: _Floats, sample_weight: NDArray[np.float64] | None, /) -> float: ...
 def posterior(
     values: _Floats,
     scale: float,
@@ -135,6 +136,7 @@ def lloyd(
     max_iter: int,
     tol: float,
     least_shift: float | None,
+    keep_empty: bool,
     labels: NDArray[np.int32],
     squares: _Floats,
     counts: NDArray[np.float64],
@@ -153,6 +155,7 @@ def lloyd_many(
     least_shift: float | None,
     labels: NDArray[np.int32],
     squares: _Floats,
+    errors: NDArray[np.float64],
     n_iterations: NDArray[np.int64],
     n_threads: int,
     /,

@@ -12,7 +12,7 @@ from cprime.kernels.line import cut_line
 from cprime.kernels.partial import changed
 from cprime.kernels.rows import gather
 from cprime.kernels.student_t_weights import scaled_responsibilities
-from cprime.kernels.sums import grouped_order, means
+from cprime.kernels.sums import grouped_order, means, weighted_sum
 from cprime.kernels.transport import assign_bounded
 
 SHAPES = ("diag", "full")
@@ -201,6 +201,7 @@ ARRAYS = {
     ),
     "scaled_responsibilities": pull,
     "means": mean,
+    "weighted_sum": lambda X, g: weighted_sum(g["known"], g["w"], kernels=X.kernels),
 }
 GAUSSIANS = {
     name: call for shape in SHAPES for tails in (False, True) for name, call in of_gaussians(shape, tails).items()

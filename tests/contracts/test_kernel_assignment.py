@@ -51,7 +51,7 @@ def test_what_a_win_refuses():
     X, centers, before, _ = case(20, 3, 4, np.float64, False)
     with pytest.raises(ValueError, match=r"before must have shape \(20, 1\), got \(19, 1\)"):
         as_rows(X).assign(centers, before[1:])
-    with pytest.raises(ValueError, match="hint"):
+    with pytest.raises(ValueError, match="before"):
         as_rows(X).assign(centers, before + 4)
     with pytest.raises(ValueError, match="at least one row"):
         as_rows(X).assign(centers[:0])

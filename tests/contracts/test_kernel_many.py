@@ -1,10 +1,13 @@
 """Kernels for many problems give the results of the kernels for one problem, and of their reference versions."""
 
+import math
+
 import numpy as np
 import pytest
 from kernel_data import DTYPES, THREADS, same_bits, sixteenths, weights
+from scipy.sparse import csr_array
 
-from cprime.kernels import Dense, lloyd_many, means, plus_plus_many
+from cprime.kernels import Dense, as_rows, lloyd_many, means, plus_plus_many, weighted_sum
 from reference import Reference
 
 
@@ -93,7 +96,7 @@ def test_iterations_end_at_the_least_shift(n, dtype):
     for _ in range(3):
         found = rows.assign(centers)
         new = means(found.counts, found.sums, centers)[0]
-        shifts.append(float(np.square(np.subtract(new, centers, dtype=np.float64)).sum()))
+        shifts.append(weighted_sum(np.square(np.subtract(new, centers, dtype=np.float64)).ravel()))
         centers = new
     third = shifts[2] if min(shifts[:2]) > shifts[2] > 0 else min(shifts)
     for kind, limit in ((Dense, third), (Reference, third * (1 + 1e-4))):
@@ -106,14 +109,13 @@ def test_iterations_end_at_the_least_shift(n, dtype):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("n", [60, 128, 131, 1000, 8192])
-def test_errors_are_summed_as_numpy_sums(n, weighted, dtype):
-    """Errors J of iterations are those of NumPy's sums to the last bit: the tolerance shows their relative change."""
+def test_errors_are_bit_identical_to_weighted_sums(n, weighted, dtype):
+    """The tolerance shows the relative change of the errors J of iterations, which `weighted_sum` gives, too."""
     X, offsets = np.random.default_rng(n).standard_normal((n, 2)).astype(dtype), np.array([0, n])
     w, rows, centers, errors = weights(n) if weighted else None, Dense(X), X[:5].copy(), []
     for _ in range(3):
         found = rows.assign(centers, None, w)
-        squares = found.costs[:, 0]
-        errors.append(float(np.add.reduce(squares, dtype=np.float64) if w is None else (w * squares).sum()))
+        errors.append(weighted_sum(found.costs[:, 0], w))
         centers = means(found.counts, found.sums, centers)[0]
     second, third = np.abs(np.diff(errors)) / errors[1:]
     assert 0 < third < second
@@ -165,6 +167,39 @@ def test_one_problem_with_an_empty_cluster_has_no_result():
         assert kind(X).lloyd(np.vstack([X[:2], [[1e6, 0]]]), 5, 0.0) is None
         many = lloyd_many(kind(X), np.array([0, 30]), np.vstack([X[:2], [[1e6, 0]]])[np.newaxis], 1, 0.0)
         assert many.n_iterations.tolist() == [-1]
+
+
+def sparse(X):
+    return as_rows(csr_array(X))
+
+
+@pytest.mark.parametrize("kind", [Dense, Reference, sparse])
+def test_the_center_of_an_empty_cluster_stays_if_empty_ones_are_kept(kind):
+    X = problems([300], 2, np.float64)[0]
+    few, found = (kind(X).lloyd(m, 9, 0.0, keep_empty=True) for m in (X[:4], np.vstack([X[:4], [[1e6, 0]]])))
+    np.testing.assert_array_equal(found.centers, np.vstack([few.centers, [[1e6, 0]]]))
+    np.testing.assert_array_equal(found.counts, np.append(few.counts, 0))
+    np.testing.assert_array_equal(found.labels, few.labels)
+    assert kind(X).lloyd(np.vstack([X[:4], [[1e6, 0]]]), 9, 0.0) is None
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_iterations_of_sparse_rows_are_those_of_dense_ones(weighted):
+    X = problems([900], 6, np.float64)[0] * (np.random.default_rng(2).random((900, 6)) < 0.5)
+    w = np.random.default_rng(3).integers(1, 4, 900).astype(float) if weighted else None
+    found, expected = (kind(X).lloyd(X[:7], 99, 0.0, w, keep_empty=True) for kind in (sparse, Dense))
+    for name in ("labels", "n_moved", "counts"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), err_msg=name)
+    for name in ("centers", "squares", "errors"):
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-10, atol=1e-10, err_msg=name)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n", [0, 7, 4099, 100_000])
+def test_weighted_sums_are_exact_to_a_few_roundings(n, dtype):
+    values, w = np.random.default_rng(n).random(n).astype(dtype), weights(n)
+    assert weighted_sum(values) == pytest.approx(math.fsum(values.tolist()), rel=1e-14)
+    assert weighted_sum(values, w) == pytest.approx(math.fsum((w * values).tolist()), rel=1e-14)
 
 
 @pytest.mark.parametrize("kind", [Dense, Reference])

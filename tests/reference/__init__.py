@@ -11,9 +11,7 @@ Bishop 2006, "Pattern Recognition and Machine Learning" [B].
 from types import SimpleNamespace
 
 from cprime.kernels import Dense
-from cprime.kernels.distances import assign_by_parts
-from cprime.kernels.jumps import jump_by_verbs
-from reference import distances, expectation, lists, many, sums, transport
+from reference import distances, expectation, jumps, lists, many, sums, transport
 
 KERNELS = SimpleNamespace(
     **{
@@ -24,8 +22,7 @@ KERNELS = SimpleNamespace(
     },
     CenterCells32=distances.CenterCells,
     CenterCells64=distances.CenterCells,
-    assign=lambda *call: assign_by_parts(KERNELS, *call),
-    jump=lambda X, *rest: jump_by_verbs(Reference(X), *rest),
+    jump=lambda X, *rest: jumps.jump(Reference(X), *rest),
     nearest=lambda X, centers, hint, *rest: distances.best(X, centers, None, None, None, *rest),
     top_k=lambda X, centers, *rest: lists.top_k_gaussians(X, centers, None, None, None, *rest),
 )

@@ -52,17 +52,18 @@ def _plus_plus(X, w, order, uniform, n_trials, n_proposed):
     return chosen or None
 
 
-def lloyd(X, sample_weight, centers, max_iter, tol, least_shift, labels, squares, counts, errors, n_moved, n_threads):
+def lloyd(X, w, centers, max_iter, tol, least_shift, keep_empty, labels, squares, counts, errors, n_moved, n_threads):
     """Make all Lloyd iterations of one problem X (n, D) in NumPy: the twin of the compiled kernel of `lloyd`.
 
     The run has converged if no row is reassigned, or if the error J changes by at most tol · J. If `least_shift` is not
     None, the condition on J is replaced: the sum of squared shifts of the centers must be at most `least_shift`.
-    centers (C, D): initial centers, which are replaced by the final ones
+    centers (C, D): initial centers, which are replaced by the final ones    w (n,): weights of the rows, or None
+    keep_empty: whether centers of empty clusters stay
     Results are also written to the other arrays, which are fields of `LloydRun`: labels, squares, counts, errors and
     n_moved. Returns the number of iterations, at most `max_iter`, and whether the run has converged; if a cluster
-    becomes empty, the number is −1.
+    becomes empty and `keep_empty` is false, the number is −1.
     """
-    w = np.ones(len(X)) if sample_weight is None else sample_weight
+    w = np.ones(len(X)) if w is None else w
     before, last = None, np.inf
     for step in range(max_iter):
         costs = costs_of(X, centers).astype(X.dtype)
@@ -70,12 +71,13 @@ def lloyd(X, sample_weight, centers, max_iter, tol, least_shift, labels, squares
         shares, J = w[:, np.newaxis] * (labels[:, np.newaxis] == np.arange(len(centers))), float((w * squares).sum())
         counts[:], errors[step] = shares.sum(axis=0), J
         n_moved[step] = np.count_nonzero(w > 0 if before is None else (labels != before) & (w > 0))
-        if not counts.all():
+        if not (counts.all() or keep_empty):
             return -1, False
         if before is not None and not n_moved[step]:
             return step + 1, True
         old = centers.astype(np.float64)
-        centers[:] = (shares.T @ X.astype(np.float64)) / counts[:, np.newaxis]
+        held = counts > 0
+        centers[held] = (shares.T @ X.astype(np.float64))[held] / counts[held, np.newaxis]
         if least_shift is None:
             converged = abs(last - J) <= tol * (J or 1.0)
         else:
@@ -87,7 +89,7 @@ def lloyd(X, sample_weight, centers, max_iter, tol, least_shift, labels, squares
 
 
 def lloyd_many(
-    X, offsets, sample_weight, centers, max_iter, tol, least_shift, labels, squares, n_iterations, n_threads
+    X, offsets, sample_weight, centers, max_iter, tol, least_shift, labels, squares, errors, n_iterations, n_threads
 ):
     """Make Lloyd's iterations of B problems in NumPy: the twin of the compiled kernel that `lloyd_many` calls.
 
@@ -97,19 +99,21 @@ def lloyd_many(
     centers (B · C, D): initial centers, which are replaced by the final ones
     n_iterations (B,): the caller writes −1 for problems that are not to be computed, and 0 for all others; this
     function replaces 0 by the number of iterations, or by −1 if a cluster becomes empty
-    The nearest final center of each row is written to `labels` (N,), the squared distance to it to `squares` (N,).
+    The nearest final center of each row is written to `labels` (N,), the squared distance to it to `squares` (N,), and
+    the error J of each problem to `errors` (B,).
     """
     each = centers.reshape(len(n_iterations), -1, X.shape[1])
     for b in np.flatnonzero(n_iterations >= 0):
         problem, m = slice(offsets[b], offsets[b + 1]), each[b]
         w, n_moved = None if sample_weight is None else sample_weight[problem], np.empty(max_iter, np.int64)
         results = labels[problem], squares[problem], np.empty(len(m)), np.empty(max_iter), n_moved
-        n, _ = lloyd(X[problem], w, m, max_iter, tol, least_shift, *results, n_threads)
+        n, _ = lloyd(X[problem], w, m, max_iter, tol, least_shift, False, *results, n_threads)
         n_iterations[b] = n
         # If the last iteration reassigned rows, centers moved after it, so nearest centers are found again.
         if n > 0 and (n == 1 or n_moved[n - 1]):
             costs = costs_of(X[problem], m).astype(X.dtype)
             labels[problem], squares[problem] = costs.argmin(axis=1), costs.min(axis=1)
+        errors[b] = ((1.0 if w is None else w) * squares[problem]).sum()
 
 
 def cut_line(values, weights, starts, n_threads):

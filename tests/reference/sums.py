@@ -3,6 +3,7 @@
 import numpy as np
 
 from cprime.kernels import arguments as check
+from reference.distances import best
 
 
 def table_moments(X, means, w, counts, first, second):
@@ -17,6 +18,27 @@ def table_moments(X, means, w, counts, first, second):
         d, share = rows[own] - mean, w[own, c]
         first[c] += share @ d
         second[c] += share @ np.square(d) if second.ndim == 2 else (share[:, None] * d).T @ d
+
+
+def weighted_sum(values, sample_weight):
+    """Return the sum of all values (n,), times their weights if these are given."""
+    return float((values if sample_weight is None else sample_weight * values).sum(dtype=np.float64))
+
+
+def assign(X, centers, before, sample_weight, kept, costs, counts, sums, members, n_threads):
+    """Compute the E-step of k-means: the nearest center of every row, and the sums over the rows of each center.
+
+    The results are written to these arrays: kept (n, 1), nearest centers; costs (n, 1), squared distances to them; and
+    for each center counts (C,), sum of weights; sums (C, D), sum of weighted rows; members (C,), number of rows of
+    positive weight.
+    before (n, 1): previous nearest centers, or None    sample_weight (n,): weights, or None
+    Returns the number of rows of positive weight whose nearest center changed; None for `before` counts all rows.
+    """
+    best(X, centers, None, None, None, kept, costs, n_threads)
+    accumulate(X, kept, None, sample_weight, None, counts, sums, False, n_threads)
+    heavy = np.ones(len(kept), dtype=bool) if sample_weight is None else sample_weight > 0
+    members[:] = np.bincount(kept[heavy, 0], minlength=len(centers))
+    return int(np.count_nonzero(heavy if before is None else heavy & (kept != before)[:, 0]))
 
 
 def accumulate(X, kept, responsibilities, sample_weight, rows, counts, sums, onto, n_threads):

@@ -23,6 +23,7 @@ from cprime.em.jumps import is_cheap_to_list, jump
 from cprime.em.stages import Accept, AllPasses, End, Final, FirstStage, Undo
 from cprime.execution import Data
 from cprime.execution.block import ActiveSet, Block
+from cprime.kernels import weighted_sum
 from cprime.kernels.many import LloydRun
 from cprime.model import Model, TiedSpherical
 from cprime.neighbors.components import Centers
@@ -291,7 +292,7 @@ class Lloyd(_KMeans):
         still = change <= settings.tol
         if settings.least_shift is not None:
             shift = np.subtract(new.centers, model.centers, dtype=np.float64)
-            still = float(np.add.reduce(np.square(shift), axis=None)) <= settings.least_shift
+            still = weighted_sum(np.square(shift).ravel()) <= settings.least_shift
         converged = not step.n_relocated and (step.unmoved or still)
         end = End.CONVERGED if converged else End.MAX_ITER if step.progress.n_steps >= settings.max_iter else None
         after: Any = replace(self, progress=step.progress)

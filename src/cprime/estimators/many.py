@@ -20,7 +20,6 @@ from cprime.estimators.problems import KMeansOptions
 from cprime.estimators.quality import warn_if_poor
 from cprime.estimators.validation import check_integer, check_real, resolve_search
 from cprime.execution import local
-from cprime.execution.block import Block
 from cprime.kernels import Dense, Floats, as_rows, computing, lloyd_many
 from cprime.search import Full
 from cprime.seeding import KMeansPlusPlus, is_given
@@ -251,11 +250,7 @@ class _Fits:
                 X = Dense(array)
                 centers, omitted = self._starts(X, offsets, weights, begin)
                 found = lloyd_many(X, offsets, centers, self.max_iter, self.tol, weights, omitted=omitted)
-                centers, labels, squares, n_iter = found
-                for b, own in enumerate(map(slice, offsets[:-1], offsets[1:])):
-                    block = Block(X[own], None if weights is None else weights[own])
-                    # J is summed in the same order as in `KMeans`, so that it is bit-identical.
-                    errors[b] = block.weighted_sum(squares[own])
+                centers, labels, _, errors, n_iter = found
             for b in np.flatnonzero(n_iter < 0).tolist():
                 run, labels[offsets[b] : offsets[b + 1]] = self._solved(begin + b)
                 centers[b], errors[b], n_iter[b] = run.model.centers, run.error, len(run.rows)

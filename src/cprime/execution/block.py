@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from cprime._utils.random import Key, Purpose
 from cprime._utils.storable import storable
 from cprime._utils.values import cached, replace
-from cprime.kernels import DistanceBounds, Floats, Rows, grouped_order
+from cprime.kernels import DistanceBounds, Floats, Rows, grouped_order, weighted_sum
 
 _WITHOUT_WEIGHT = 2**32  # rows of zero weight use random streams numbered from here on, other rows smaller numbers
 
@@ -108,10 +108,7 @@ class Block:
 
     def weighted_sum(self, values: NDArray) -> float:
         """Return Σ_n w_n values_n over the points of the block, with weights w_n, in float64."""
-        if self.sample_weight is None:
-            return float(np.add.reduce(values, dtype=np.float64))
-        # The sum is not computed by BLAS, whose rounding depends on the number of threads.
-        return float((self.sample_weight * values).sum())
+        return weighted_sum(values, self.sample_weight)
 
     def reordered(self, places: NDArray[np.int64]) -> Block:
         """Return the block with its rows in another order: row i of the result is row places[i] of this block."""

@@ -30,7 +30,7 @@ from cprime.kernels.partial import Evidence, SearchResult, changed
 from cprime.kernels.rows import Dense, Rows
 from cprime.kernels.sparse import SparseRows
 from cprime.kernels.student_t_weights import StudentTWeights, scaled_responsibilities
-from cprime.kernels.sums import grouped_order, means, without_negligible
+from cprime.kernels.sums import grouped_order, means, weighted_sum, without_negligible
 from cprime.kernels.tables import TabulatedCosts
 from cprime.kernels.transport import COPIES_OF_POINTS, Infeasible, assign_bounded, assign_weighted
 
@@ -71,6 +71,7 @@ __all__ = [
     "posterior",
     "potentials",
     "scaled_responsibilities",
+    "weighted_sum",
     "wide_bytes",
     "with_nan",
     "without_negligible",

@@ -84,34 +84,6 @@ def assign(
     return AssignResult(*outputs, n_moved)
 
 
-def assign_by_parts(
-    kernels: Any,
-    X: Any,
-    centers: Any,
-    before: Any,
-    sample_weight: Any,
-    kept: Any,
-    costs: Any,
-    counts: Any,
-    sums: Any,
-    members: Any,
-    n_threads: int,
-) -> int:
-    """Compute the E-step of k-means by two kernels one after the other: `nearest`, then `accumulate`.
-
-    The results are written to these arrays: kept (n, 1), nearest centers; costs (n, 1), squared distances to them; and
-    for each center counts (C,), sum of weights; sums (C, D), sum of weighted rows; members (C,), number of rows of
-    positive weight.
-    before (n, 1): previous nearest centers, or None    sample_weight (n,): weights, or None
-    Returns the number of rows of positive weight whose nearest center changed; None for `before` counts all rows.
-    """
-    kernels.nearest(X, centers, before, kept, costs, n_threads)
-    kernels.accumulate(X, kept, None, sample_weight, None, counts, sums, False, n_threads)
-    heavy = np.ones(len(kept), dtype=bool) if sample_weight is None else sample_weight > 0
-    members[:] = np.bincount(kept[heavy, 0], minlength=len(centers))
-    return int(np.count_nonzero(heavy if before is None else heavy & (kept != before)[:, 0]))
-
-
 def distances(
     X: CoreRows,
     candidates: Floats,

@@ -20,6 +20,7 @@ class LloydResult(NamedTuple):
 
     centers (B, C, D): final centers    labels (N,) int32: nearest final center of each row, counted within its problem
     squares (N,): squared distances to these centers
+    errors (B,): error J of each problem, the weighted sum of these squared distances
     n_iterations (B,): number of iterations of each problem, or −1 if the problem was omitted or one of its clusters
     became empty. The other results of a problem with −1 are undefined.
     """
@@ -27,6 +28,7 @@ class LloydResult(NamedTuple):
     centers: Floats
     labels: NDArray[np.int32]
     squares: Floats
+    errors: NDArray[np.float64]
     n_iterations: NDArray[np.int64]
 
 
@@ -100,7 +102,7 @@ def lloyd_many(
 ) -> LloydResult:
     """Make Lloyd's iterations of B problems, from C centers each, until they converge or `max_iter` is reached.
 
-    Returns a `LloydResult` with final centers, nearest centers, squared distances and numbers of iterations.
+    Returns a `LloydResult` with final centers, nearest centers, squared distances, errors and numbers of iterations.
     A problem has converged if no row is reassigned, or if its error J (the sum of weighted squared distances to nearest
     centers) changes by no more than the share `tol` of J.
     offsets (B + 1,): problem b has the rows offsets[b] … offsets[b + 1] − 1    centers (B, C, D): initial centers
@@ -117,10 +119,11 @@ def lloyd_many(
     if omitted is not None:
         n_iterations[omitted] = -1
     labels, squares = np.empty(len(X), dtype=np.int32), np.empty(len(X), dtype=X.dtype)
-    results = labels, squares, n_iterations, resolve_threads(n_threads)
+    errors = np.empty(B)
+    results = labels, squares, errors, n_iterations, resolve_threads(n_threads)
     ends = check.count(max_iter, "max_iter"), float(tol), None if least_shift is None else float(least_shift)
     X.kernels.lloyd_many(X.core, offsets, sample_weight, final, *ends, *results)
-    return LloydResult(final.reshape(centers.shape), labels, squares, n_iterations)
+    return LloydResult(final.reshape(centers.shape), labels, squares, errors, n_iterations)
 
 
 def lloyd(
@@ -131,20 +134,22 @@ def lloyd(
     sample_weight: Floats | None = None,
     *,
     least_shift: float | None = None,
+    keep_empty: bool = False,
     n_threads: int | None = None,
 ) -> LloydRun | None:
     """Make all Lloyd iterations of rows X from the given centers (C, D), until convergence or `max_iter` is reached.
 
-    Returns a `LloydRun`, or None if a cluster becomes empty.
+    Returns a `LloydRun`, or None if a cluster becomes empty and `keep_empty` is false.
     tol: the run has converged if J changes by at most this share of J, or if no row is reassigned
     least_shift: None, or a limit that replaces the condition on J: the run has converged if the sum of squared shifts
     of the centers in an iteration is at most this limit [data unit²]
+    keep_empty: whether the center of a cluster that becomes empty stays where it is
     """
     final = check.matrix(centers, "centers", X, 1).copy()
     weights = check.array(sample_weight, "sample_weight", np.float64, len(X))
     labels, squares, counts = np.empty(len(X), np.int32), np.empty(len(X), X.dtype), np.empty(len(final))
     errors, n_moved = np.empty(check.count(max_iter, "max_iter")), np.empty(max_iter, np.int64)
-    call = max_iter, float(tol), None if least_shift is None else float(least_shift)
+    call = max_iter, float(tol), None if least_shift is None else float(least_shift), bool(keep_empty)
     results = labels, squares, counts, errors, n_moved
     n, converged = X.kernels.lloyd(X.core, weights, final, *call, *results, resolve_threads(n_threads))
     if n < 0:

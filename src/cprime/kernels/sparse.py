@@ -6,8 +6,6 @@ results as the kernels of a dense array with the same rows.
 
 from __future__ import annotations
 
-from functools import partial
-from types import SimpleNamespace
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
@@ -15,28 +13,15 @@ from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from cprime import _core
 from cprime._utils.number_types import MOST_COLUMNS
 from cprime.kernels import arguments as check
 from cprime.kernels.bounded_tables import nearest_bounded_by_tables
-from cprime.kernels.distances import assign_by_parts
 from cprime.kernels.exact import posterior
-from cprime.kernels.jumps import jump_by_verbs
 from cprime.kernels.measures import Floats
 from cprime.kernels.rows import LEAST_LENGTH, Rows
 
 # Maximum number of distances in a table that is computed at a time, to limit memory.
 _VALUES = 2**22
-# Kernels for sparse rows. The E-step of k-means and jumps are not compiled for them, but call other kernels.
-# The result (−1, False) of `lloyd` means that its caller must make Lloyd iterations one by one.
-_KERNELS = SimpleNamespace(
-    **vars(_core)
-    | {
-        "assign": partial(assign_by_parts, _core),
-        "lloyd": lambda *_: (-1, False),
-        "jump": lambda core, *rest: jump_by_verbs(SparseRows(*core), *rest),
-    }
-)
 
 
 def _not_of_sparse(name: str) -> Any:
@@ -61,7 +46,6 @@ class SparseRows(Rows):
     column; begins (n + 1,) int64. The arrays must not be changed.
     """
 
-    kernels: ClassVar[Any] = _KERNELS
     takes_gaussians: ClassVar[bool] = False
     searches_cells: ClassVar[bool] = False
     ndim = 2

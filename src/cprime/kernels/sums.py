@@ -54,6 +54,15 @@ def accumulate(
     return counts, sums
 
 
+def weighted_sum(values: Floats, sample_weight: Floats | None = None, *, kernels: Any = _core) -> float:
+    """Return Σ_n w_n v_n in float64, the same bits for any number of threads.
+
+    values (n,): numbers v of float32 or float64    sample_weight (n,): weights w, None for ones
+    """
+    values = check.contiguous(values)
+    return kernels.weighted_sum(values, check.array(sample_weight, "sample_weight", np.float64, len(values)))
+
+
 def moments(
     X: CoreRows,
     components: Measure,

@@ -65,11 +65,9 @@ def coarse_centers(sample: Rows, n_cells: int, rng: np.random.RandomState) -> Fl
     The result has shape (m, D) with m ≤ n_cells, because empty cells are removed.
     """
     centers = sample[rng.choice(len(sample), min(n_cells, len(sample)), replace=False)].dense()
-    for _ in range(_ITERATIONS):
-        found = sample.assign(centers)
-        held = found.counts > 0
-        centers = (found.sums[held] / found.counts[held, np.newaxis]).astype(sample.dtype)
-    return centers
+    found = sample.lloyd(centers, _ITERATIONS, 0.0, keep_empty=True)
+    assert found is not None
+    return found.centers[found.counts > 0]
 
 
 def table(groups: NDArray, n_groups: int) -> NDArray[np.int32]:

@@ -10,7 +10,7 @@ from damage import damages
 import cprime
 from cprime import KMeans
 from cprime.persistence import checkpoints
-from cprime.persistence.checkpoint_files import read_tensors
+from cprime.persistence.checkpoints import read_tensors
 from fits import died
 
 

@@ -9,10 +9,9 @@ from cprime import GaussianMixture, KMeans
 from cprime.datasets import birch
 from cprime.kernels import as_rows
 from cprime.selection import GMeans, XMeans
-from cprime.selection.bisection import Cell, bisect, cells, principal, principal_halves, union
+from cprime.selection.bisection import Cell, bisect, cells, join_cost, principal, principal_halves, union
 from cprime.selection.criteria import share_gain
 from cprime.selection.gmeans import in_halves
-from cprime.selection.starts import join_cost
 from marks import long_but
 
 BOTH = pytest.mark.parametrize("make", [XMeans, GMeans])

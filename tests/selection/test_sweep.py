@@ -12,7 +12,7 @@ from cprime.datasets import birch, old_faithful
 from cprime.kernels import SparseRows, as_rows
 from cprime.seeding.extension import extended
 from cprime.selection import sweep
-from cprime.selection.starts import exchanged
+from cprime.selection.bisection import exchanged
 from cprime.selection.sweep import WeightedData, _divided
 from fits import centers_of
 from marks import long_but

@@ -13,7 +13,6 @@ from cprime.cli.combine import combine
 from cprime.cli.errors import one_line_errors
 from cprime.cli.options import PATH, data_option, model_option, output_file, output_option, search_option
 from cprime.cli.panels import Group, NumberOr, WholeNumber, array_shape, cluster_counts, image_shape
-from cprime.cli.showing import demo, reproduce
 
 
 @click.group(
@@ -329,8 +328,25 @@ def sweep(
     run(data, request, fits, counts, criterion, output, as_json=as_json, quiet=quiet)
 
 
-app.add_command(demo)
-app.add_command(reproduce)
+@app.command()
+@output_file("Folder to write to; it is created if it does not exist.", metavar="DIR", default=Path("demo"))
+@data_option("--small", is_flag=True, help="Use one small photograph and 64 clusters.")
+@opt.threads
+@opt.as_json
+@one_line_errors
+def demo(output: Path, small: bool, threads: int | None, as_json: bool) -> None:
+    """Cluster the half million patches of two photographs."""
+    from cprime.cli.demo import demo as run
+
+    run(output, small=small, threads=threads, as_json=as_json)
+
+
+@app.command(hidden=True, context_settings={"ignore_unknown_options": True})
+@click.argument("names", metavar="NAME…", nargs=-1, help="Not used.")
+@one_line_errors
+def reproduce(names: tuple[str, ...]) -> None:
+    """Report where the tables and figures of the papers are computed."""
+    raise ValueError("reproduce has moved: in a copy of the source code, call `python -m reproduction list`")
 
 
 @app.command()

@@ -23,7 +23,7 @@ from cprime.estimators.covariances import as_covariances
 from cprime.estimators.planning import plan as planned
 from cprime.estimators.validation import as_search, check_common, check_mixture, resolve_n_active, resolve_search
 from cprime.loading import data_of, unfitted
-from cprime.persistence import checkpoint_files, checkpoints
+from cprime.persistence import checkpoints
 from cprime.sources import Source, is_source_like
 
 _ESTIMATORS = {"kmeans": KMeans, "gmm": GaussianMixture, "student-t": StudentTMixture}
@@ -79,7 +79,7 @@ def fit(
     check_output(output, MODEL_SUFFIXES, (Path(path),), options.checkpoint)
     estimator = estimator_of(options)
     if options.checkpoint is not None:
-        estimator.set_params(checkpoint=checkpoint_files.Place(options.checkpoint, output))
+        estimator.set_params(checkpoint=checkpoints.Place(options.checkpoint, output))
     start = perf_counter()
     with hinted():
         source = for_fit(path, request, options.max_memory)

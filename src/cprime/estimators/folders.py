@@ -1,5 +1,6 @@
 """Folders that a fit writes: checkpoints, from which an interrupted fit continues, and files of active sets."""
 
+import os
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from cprime.em import Runs
 from cprime.estimators.memory_limit import as_memory
 from cprime.execution import Data
 from cprime.kernels import instruction_set
-from cprime.persistence import checkpoint_files, checkpoints
+from cprime.persistence import checkpoints
 from cprime.persistence.checkpoints import Checkpoint
 from cprime.seeding import is_given
 
@@ -62,6 +63,7 @@ def opened_checkpoint(estimator: Any, data: Data, key: Key) -> tuple[Checkpoint,
 
     key: counter-based random key of the fit
     """
+    place = estimator.checkpoint
     description = {
         "seed": key.seed,
         "cprime_version": __version__,
@@ -77,7 +79,7 @@ def opened_checkpoint(estimator: Any, data: Data, key: Key) -> tuple[Checkpoint,
         "features": tuple(estimator.feature_names_in_) if hasattr(estimator, "feature_names_in_") else None,
         **data.identity(),
         "chunks": tuple(data.sizes),
-        "output": checkpoint_files.output_of(estimator.checkpoint),
+        "output": os.path.abspath(place.output) if isinstance(place, checkpoints.Place) else None,
     }
     checkpoint, runs = checkpoints.opened(estimator.checkpoint, description, data)
     if runs is None:

@@ -6,28 +6,31 @@ is written last, at a temporary path, and renamed, so a state is complete if it 
 file, or with a link, raises an error. During the fit, `execution/spill.py` may store active sets there, too.
 """
 
+import json
 import logging
 import os
 import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from hashlib import blake2b
 from pathlib import Path
 from threading import Thread
 from time import perf_counter
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from safetensors import SafetensorError
+from safetensors.numpy import load, save
 
-from cprime._utils.files import flush
-from cprime._utils.storable import decode, encode
+from cprime._utils.declared import check_values
+from cprime._utils.files import CHECKSUM_BYTES, flush, read_whole
+from cprime._utils.storable import decode, encode, strict_json
 from cprime._utils.threads import in_background
 from cprime.em import Runs
 from cprime.execution import SPILL_PREFIX, Chunk, Data
 from cprime.model import FAMILIES, STUDENT_T
-from cprime.persistence.checkpoint_files import read_tensors, write_tensors
 from cprime.persistence.model_files import default_of, present_params
 
 logger = logging.getLogger("cprime")
@@ -44,10 +47,36 @@ _OURS = re.compile(
 _ARRAYS = ("data", "weights")  # Names of the arrays of the data that a checkpoint may contain.
 # Names of the fitted attributes that a warm start needs for all families of mixtures; each family needs others, too.
 WARM = ("means_", "weights_", "covariance_type_", "equal_weights_", "lower_bounds_")
+# Types of the entries of a fit's description that are used later, see `_utils/declared.py`.
+_DESCRIPTION = {
+    "seed": int,
+    "cprime_version": str,
+    "instruction_set": str,
+    "estimator": str,
+    "data": str,
+    "output": Annotated[str | None, lambda value, sizes: value is None or os.path.isabs(value)],
+    "chunks": Annotated[tuple, lambda value, sizes: value and all(isinstance(n, int) and n > 0 for n in value)],
+    "arrays": Annotated[tuple, lambda value, sizes: set(value) <= set(_ARRAYS)],
+    "warm": Annotated[dict | None, lambda value, sizes: value is None or set(value) <= _known_attributes()],
+}
 _NOT_VALID = (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, SafetensorError)
 _PARAMETER = "parameter "  # first part of the names of a fit's description that are constructor parameters
 # Entries of a fit's description that may differ in the resumed fit.
 _UNCOMPARED = ("seed", "instruction_set", "opened", "output")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Folder of a checkpoint, usable as a path, and the path `output` to which the caller will write the model.
+
+    A checkpoint contains the path `output`, so a resumed fit has it, too. The fit itself does not write this file.
+    """
+
+    folder: Path
+    output: Path
+
+    def __fspath__(self) -> str:
+        return os.fspath(self.folder)
 
 
 class _Incomplete(Exception):
@@ -346,9 +375,17 @@ def _description(path: Path) -> dict[str, Any]:
             {name.removeprefix(_PARAMETER): nodes.pop(name) for name in list(nodes) if name.startswith(_PARAMETER)}
         )
         nodes |= {f"{_PARAMETER}{name}": node for name, node in params.items()}
-        return _checked(decode(found["fit"], tensors))
+        description: dict[str, Any] = {"output": None} | decode(found["fit"], tensors)  # older versions have no output
+        check_values(description, _DESCRIPTION)
+        return description
     except (OSError, *_NOT_VALID) as error:
         raise ValueError(f"{path / FIT} is damaged or of another version: {error}") from error
+
+
+def _known_attributes() -> set[str]:
+    """Return the names of all fitted attributes with which a mixture of any family can start."""
+    families = (*FAMILIES.values(), *STUDENT_T.values())
+    return {*WARM, *(name for family in families for name in family.attribute_names)}
 
 
 def _describe(path: Path, description: dict[str, Any]) -> None:
@@ -356,26 +393,6 @@ def _describe(path: Path, description: dict[str, Any]) -> None:
     tensors: dict[str, np.ndarray] = {}
     node = encode(description, "fit", tensors)
     write_tensors(path / FIT, tensors, {"format": FORMAT, "fit": node})
-
-
-def _checked(description: Any) -> dict[str, Any]:
-    """Return a fit's description after a check of the entries that are used later; raise ValueError for bad ones."""
-    kinds = {"seed": int, "cprime_version": str, "instruction_set": str, "estimator": str, "data": str}
-    for name, kind in kinds.items():
-        if not isinstance(description[name], kind):
-            raise ValueError(f"its {name} is {description[name]!r}")
-    output = description.setdefault("output", None)  # older versions did not store `output`
-    if output is not None and not (isinstance(output, str) and os.path.isabs(output)):
-        raise ValueError(f"its output is {output!r}, expected an absolute path")
-    chunks, warm = description["chunks"], description["warm"]
-    if not chunks or not all(isinstance(size, int) and size > 0 for size in chunks):
-        raise ValueError("its chunks must have rows")
-    if not set(description["arrays"]) <= set(_ARRAYS):
-        raise ValueError(f"its arrays are {description['arrays']!r}, expected some of {', '.join(_ARRAYS)}")
-    known = {*WARM, *(name for family in (*FAMILIES.values(), *STUDENT_T.values()) for name in family.attribute_names)}
-    if warm is not None and not set(warm) <= known:
-        raise ValueError(f"its warm start has unknown attributes: {', '.join(sorted(set(warm) - known))}")
-    return description
 
 
 def _remove_all(paths: list[Path]) -> None:
@@ -393,3 +410,33 @@ def _remove(*paths: Path) -> None:
             shutil.rmtree(path, ignore_errors=True)
         else:
             path.unlink(missing_ok=True)
+
+
+def write_tensors(path: Path, tensors: dict[str, np.ndarray], values: dict[str, Any]) -> str:
+    """Write tensors and JSON values to a file that ends with the checksum of its content; return the checksum.
+
+    The file is written completely or not at all, even if the machine fails meanwhile.
+    """
+    content = save(tensors, metadata={"cprime": json.dumps(values)})
+    found = blake2b(content, digest_size=CHECKSUM_BYTES).digest()
+    part = path.with_name(path.name + ".part")
+    with part.open("wb") as file:
+        file.write(content + found)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
+    flush(path.parent)
+    return found.hex()
+
+
+def read_tensors(path: Path, expected: str | None = None) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Return the tensors and JSON values of a file of a checkpoint.
+
+    Raises ValueError if the checksum in the file differs from the checksum of its content, or from `expected`.
+    """
+    content = read_whole(path)
+    content, found = content[:-CHECKSUM_BYTES], content[-CHECKSUM_BYTES:]
+    if blake2b(content, digest_size=CHECKSUM_BYTES).digest() != found or expected not in (None, found.hex()):
+        raise ValueError(f"{path} is damaged: its checksum is not that of its content")
+    size = int.from_bytes(content[:8], "little")
+    return load(content), strict_json(strict_json(content[8 : 8 + size])["__metadata__"]["cprime"])

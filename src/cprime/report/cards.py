@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from cprime.estimators.quality import size_cost_text
 from cprime.report.certainty import Certainty
 from cprime.report.course import ConvergenceHistory
-from cprime.report.drawing.chart import bars, line, ranked, written
-from cprime.report.drawing.interval import interval, steps
+from cprime.report.drawing.chart import bars, interval, line, ranked, steps, written
 from cprime.report.evidence import ReportData
 from cprime.report.gap import BoundGap, Estimate
 

@@ -22,9 +22,9 @@ from cprime.estimators.nearest_center import Inertia
 from cprime.estimators.validation import check_choice, check_common, check_integer, check_real, check_weights
 from cprime.seeding import is_given
 from cprime.seeding.extension import extended, rows_in_memory
+from cprime.selection.bisection import exchanged
 from cprime.selection.criteria import aic, bic
 from cprime.selection.results import ACCEPTED, Mixture, Sweep
-from cprime.selection.starts import exchanged
 from cprime.sources import Source, is_source_like, open_data
 from cprime.sources.foreign import plain
 

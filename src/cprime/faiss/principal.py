@@ -12,6 +12,7 @@ from cprime.faiss.vectors import Vectors
 from cprime.kernels import Dense, computing
 from cprime.model.scatter import ScatterOf
 from cprime.sources import Source
+from cprime.sources.derived import DerivedSource
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Coordinates:
         return np.asarray(Dense(X).products(directions, mean))
 
 
-class _CoordinatesSource(Source):
+class _CoordinatesSource(DerivedSource):
     """Source whose rows are the first m principal coordinates of the rows of another source, in the same chunks."""
 
     def __init__(self, base: Source, coordinates: Coordinates, m: int) -> None:
@@ -64,17 +65,6 @@ class _CoordinatesSource(Source):
         self._weights = base._weights
         # Chunks have no more rows than those of `base`, although rows are shorter, because all of its columns are read.
         self._chunk_rows = base.chunk_rows
-
-    def close(self) -> None:
-        self._base.close()
-
-    def verify(self) -> None:
-        self._base.verify()
-
-    def _copy(self) -> Self:
-        new = super()._copy()
-        new._base = self._base._copy()
-        return new
 
     def _fill(self, begin: int, end: int, out: NDArray) -> None:
         out[...] = self._found(self._base.read(begin, end))

@@ -1,6 +1,7 @@
 """Sources made of another source: some of its rows, some of its columns, or all of it held in memory."""
 
 import hashlib
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,11 @@ class DerivedSource(Source):
     def verify(self) -> None:
         super().verify()
         self._base.verify()
+
+    def _copy(self) -> Self:
+        new = super()._copy()
+        new._base = self._base._copy()
+        return new
 
     def _where(self, row: int) -> str:
         return self._base._where(row)

@@ -116,11 +116,6 @@ class PreparedSource(DerivedSource):
         self._chunk_rows = base._chunk_rows
         self._opened_with = _reopening(base, prepared=preparation)
 
-    def _copy(self) -> Self:
-        new = super()._copy()
-        new._base = self._base._copy()
-        return new
-
     def _fill(self, begin: int, end: int, out: NDArray) -> None:
         out[...] = self._pick(self._preparation.apply(self._base.read(begin, end).copy()))
 

@@ -41,7 +41,6 @@ class GaussianMixture(Mixture):
     Parameters
     ----------
     n_components : int, default=1
-        Number of components C, at most the number of points.
     covariance_type : str or Factors, default="full"
         One covariance matrix per component ("full"), one for all ("tied"), variances by feature ("diag"), one variance
         per component ("spherical") or one for all, as in Lücke & Forster ("tied_spherical"). `Factors(5)` are factor
@@ -73,7 +72,6 @@ class GaussianMixture(Mixture):
         points is returned only if all starts end with such components, because its likelihood is unbounded. Given
         means, labels or responsibilities are used for one start only.
     max_iter : int, default=100
-        Maximum number of iterations of one start.
     tol : float, default=1e-3
         A start has converged if the lower bound per point changes by less than this, in nats.
     momentum : "auto" or bool, default="auto"
@@ -104,27 +102,14 @@ class GaussianMixture(Mixture):
         with a label belong to their component only; the search is exact. False ignores y, because a pipeline passes the
         targets of its last step to all steps.
     n_threads : int or None, default=None
-        Threads to use; None is every processor that the process may use. Results do not depend on it.
     checkpoint : path or None, default=None
-        A new or empty folder in which `fit` stores its state. An interrupted fit is continued by `cprime.resume` or by
-        the same call of `fit`, with bit-identical results. At the end the folder contains the model.
     max_memory : int, str, Memory or None, default=None
-        Most memory that `fit` may take beyond what the process uses: bytes, a text such as "8GB", or `Memory`, which
-        also names a folder for active sets. Sources are read in smaller chunks if necessary; a fit that takes more
-        raises an error first. None is the limit of the container, above which a fit warns. See `cprime.plan`.
     callbacks : callback or sequence of them, default=None
-        Functions that are called after every iteration with a row of `history_`, as a dictionary, and the estimator
-        with its current parameters, or objects with such a method `on_iteration`; see `cprime.callbacks.Callback`. The
-        fit ends if one returns True. Model files do not contain callbacks.
     verbose : int, default=0
-        1 shows a progress bar: F, the share of points whose best component the search has found (in a sample that is
-        searched exactly), and the estimated time left. If no bar can be drawn, the library's log is shown instead, one
-        line per iteration.
 
     Attributes
     ----------
     weights_ : ndarray of shape (n_components,)
-        In the dtype of the data, like all arrays of parameters.
     means_ : ndarray of shape (n_components, n_features)
     covariances_, precisions_ : ndarray, or float for "tied_spherical"
         Covariances in data unit² and their inverses; of shape (C, D, D) for "full", (D, D) for "tied", (C, D) for
@@ -136,7 +121,6 @@ class GaussianMixture(Mixture):
     variance_ : float
         σ² in data unit², for "tied_spherical" only.
     labels_ : ndarray of shape (n_samples,), int32
-        The most probable component of each training point, or the one found by a partial search.
     neighbors_ : ndarray of shape (n_components, G), int32, or None
         The neighbor lists of a partial search, each beginning with the component itself; None after a full search.
     certificate_ : dict or None
@@ -168,7 +152,6 @@ class GaussianMixture(Mixture):
         Euclidean distances), n_distances, n_moved (number of reassigned points), seconds.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Present if the columns of the data have names.
     list_column_ : str
         Name of the column of lists of numbers that was fitted; present after a fit of such a column of a file.
 

@@ -54,7 +54,6 @@ class KMeans(NearestCenter, Clusterer):
     Parameters
     ----------
     n_clusters : int, default=8
-        Number of clusters C, at most the number of points.
     metric : {"euclidean", "cosine"}, default="euclidean"
         "cosine" is spherical k-means: rows are scaled to length 1 (a copy; rows of zeros are an error), and so are the
         centers. J is then 2 Σ_n w_n (1 − cos(x_n, μ)), and `transform` returns cosine distances.
@@ -72,9 +71,7 @@ class KMeans(NearestCenter, Clusterer):
         estimator whose centers are used, or a function of (X, n_clusters, random_state). "auto" is "two-level" for many
         clusters or data that are not in memory, otherwise "jumps", or "k-means++" without jumps.
     n_init : int, default=1
-        Number of starts; the result of least J is returned. Given centers are used for one start only.
     max_iter : int, default=300
-        Maximum number of iterations of one start.
     tol : float, default=1e-4
         A start has converged if J changes by no more than this share of J, or if no point is reassigned.
     jumps : bool or "auto", default="auto"
@@ -101,18 +98,9 @@ class KMeans(NearestCenter, Clusterer):
         with a label keep their cluster; the search is exact. False ignores y, because a pipeline passes the targets of
         its last step to all steps.
     n_threads : int or None, default=None
-        Threads to use; None is every processor that the process may use. Results do not depend on it.
     checkpoint : path or None, default=None
-        A new or empty folder in which `fit` stores its state. An interrupted fit is continued by `cprime.resume` or by
-        the same call of `fit`, with bit-identical results. At the end the folder contains the model.
     max_memory : int, str, Memory or None, default=None
-        Most memory that `fit` may take beyond what the process uses: bytes, a text such as "8GB", or `Memory`, which
-        also names a folder for active sets. Sources are read in smaller chunks if necessary; a fit that takes more
-        raises an error first. None is the limit of the container, above which a fit warns. See `cprime.plan`.
     callbacks : callback or sequence of them, default=None
-        Functions that are called after every iteration with a row of `history_`, as a dictionary, and the estimator
-        with its current parameters, or objects with such a method `on_iteration`; see `cprime.callbacks.Callback`. The
-        fit ends if one returns True. Model files do not contain callbacks.
     verbose : int, default=0
         1 shows a progress bar: J, the share of points whose nearest center the search has found (in a sample), and the
         estimated time left; or the library's log, one line per iteration, if no bar can be drawn (as in a file).
@@ -120,11 +108,9 @@ class KMeans(NearestCenter, Clusterer):
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        In the dtype of the data.
     labels_ : ndarray of shape (n_samples,), int32
         The nearest center of each training point, or the one found by a partial search.
     inertia_ : float
-        J, the weighted sum of squared distances to the nearest center, in data unit².
     variance_ : float
         σ² = J/(DN), eq. (14) of Lücke & Forster, in data unit².
     structure_ : dict
@@ -137,11 +123,9 @@ class KMeans(NearestCenter, Clusterer):
     recent_ : dict
         Rows of the last batches, fewer than 20 per cluster, for later jumps of `partial_fit`; absent if it makes none.
     n_iter_ : int
-        Number of iterations of the best start.
     counts_ : ndarray of shape (n_clusters,)
         The total weight of the points assigned to each cluster; after `partial_fit`, of those of all batches.
     converged_ : bool
-        Whether the best start converged within max_iter.
     lower_bound_ : float
         F of the returned parameters per point, eq. (15) of Lücke & Forster, in nats.
     lower_bounds_ : list of float
@@ -168,7 +152,6 @@ class KMeans(NearestCenter, Clusterer):
         parts.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Present if the columns of the data have names.
     list_column_ : str
         Name of the column of lists of numbers that was fitted; present after a fit of such a column of a file.
 

@@ -132,7 +132,7 @@ def test_threads_change_nothing():
 def test_a_batch_that_fails_leaves_the_model_and_its_structure(monkeypatch):
     km, other = online(4), online(4)
     with monkeypatch.context() as patch:
-        patch.setattr(KMeans, "_adopt", lambda *_: 1 / 0)
+        patch.setattr("cprime.estimators.batches.adopt", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             km.partial_fit(batch(4))
     for model in (km, other):

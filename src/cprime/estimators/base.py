@@ -18,7 +18,7 @@ from cprime.estimators.opening import names_of, opened
 from cprime.estimators.problems import Labels
 from cprime.estimators.quality import Bounds, certificate_text, remarks, warn_if_poor
 from cprime.estimators.savable import SavableEstimator
-from cprime.estimators.solutions import FitRecord, Solution, without_solution
+from cprime.estimators.solutions import FitRecord, Solution, adopt
 from cprime.estimators.validation import as_search, check_enough, unused_arguments
 from cprime.estimators.watching import CallbackSupportMixin, Watch, unfitted_copy
 from cprime.execution import Data
@@ -152,13 +152,6 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
         """Return the fitted attributes (a dict) of an earlier fit that this one continues, or None for a new fit."""
         return None
 
-    def _adopt(self, solution: Solution) -> None:
-        """Replace all fitted attributes by those of a solution.
-
-        This is a single assignment, so an interruption cannot leave some old and some new attributes.
-        """
-        self.__dict__ = without_solution(vars(self)) | solution.attributes()
-
     def _fit_to(self, data: Data, given: tuple[Any, Any, Any], labels: Labels = None) -> Self:
         """Fit the estimator to checked data, and return it. The caller sets the number of threads (`computing`).
 
@@ -187,7 +180,7 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
         if labels is not None:
             measured = {**measured, "final_assignment": "labeled"}
         record = FitRecord(run.history, run.end == em.End.CONVERGED, measured)
-        self._adopt(self._solution(run, plan.n_kept, record))
+        adopt(self, self._solution(run, plan.n_kept, record))
         warn_if_poor(measured["certificate"], measured["neighbors"])
         self._warn_of(run)
         if checkpoint is not None:
@@ -198,7 +191,7 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
         """Return a copy of the estimator for callbacks, fitted as if the fit had ended in its present state `run`."""
         view = unfitted_copy(self)
         record = FitRecord(run.history, run.end == em.End.CONVERGED)
-        view._adopt(self._solution(replace(run, model=run.standing), n_active, record))
+        adopt(view, self._solution(replace(run, model=run.standing), n_active, record))
         return view
 
     def bounds(self, X: Any, sample_weight: Any = None) -> Bounds:

@@ -8,7 +8,7 @@ from cprime import em
 from cprime._utils.random import Key, seed_of
 from cprime.estimators.constraints import refuse_labels
 from cprime.estimators.problems import options_of
-from cprime.estimators.solutions import KMeansSolution, history_of, record_of_batch
+from cprime.estimators.solutions import KMeansSolution, adopt, history_of, record_of_batch
 from cprime.estimators.validation import (
     as_search,
     check_common,
@@ -92,7 +92,7 @@ def partial_fit(self: T, X: Any, y: Any = None, sample_weight: Any = None) -> T:
         recent=None if online.recent is None else online.recent.as_dict(),
         metric=k_means.metric,
     )
-    k_means._adopt(solution)
+    adopt(k_means, solution)
     return self
 
 

@@ -16,6 +16,7 @@ from cprime.estimators.covariances import covariances_of
 from cprime.estimators.fitted import data_for, general_params
 from cprime.estimators.opening import names_of, preparation_of
 from cprime.estimators.quality import say_truncated
+from cprime.estimators.solutions import adopt, mixture_solution
 from cprime.estimators.validation import check_flag
 from cprime.execution import Data
 from cprime.kernels import Dense, computing
@@ -218,7 +219,7 @@ def _mixture(mixture: Any, model: Model, columns: Columns) -> Any:
     params |= {"n_components": model.n_components, "weights": "equal" if model.weights is None else "free"}
     params["covariance_type"] = covariances_of(model)
     derived = type(mixture)(**params)
-    derived._adopt(derived._solution_of(model, mixture.n_active_))
+    adopt(derived, mixture_solution(derived, model, mixture.n_active_))
     derived.n_features_in_ = len(columns)
     names = names_of(mixture)
     if names is not None:

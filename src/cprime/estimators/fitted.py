@@ -18,7 +18,7 @@ from cprime import em
 from cprime._utils.values import fitted_centers
 from cprime.estimators.opening import preparation_of
 from cprime.estimators.problems import kmeans_model
-from cprime.estimators.solutions import KMeansSolution
+from cprime.estimators.solutions import KMeansSolution, adopt, mixture_solution
 from cprime.estimators.validation import resolve_n_active
 from cprime.execution import Data
 from cprime.kernels import computing
@@ -158,7 +158,7 @@ def derived_k_means(
     model: Any = kmeans_model(derived.metric, centers, 1.0)
     bound = em.hard_free_energy(model, mean_square, 1.0)
     variance = model.with_variance(mean_square).variance
-    derived._adopt(KMeansSolution(centers, variance, counts, inertia, bound, metric=derived.metric))
+    adopt(derived, KMeansSolution(centers, variance, counts, inertia, bound, metric=derived.metric))
     return _described(derived, estimator)
 
 
@@ -172,7 +172,7 @@ def derived_mixture(estimator: Any, model: Model, counts: NDArray[np.float64]) -
         params["n_active"] = min(int(estimator.n_active), model.n_components)
     derived = clone(type(estimator)(**params))
     n_active = resolve_n_active(derived.n_active, model.n_components, derived.assignment)
-    derived._adopt(derived._solution_of(model, n_active, counts=counts))
+    adopt(derived, mixture_solution(derived, model, n_active, counts=counts))
     return _described(derived, estimator)
 
 

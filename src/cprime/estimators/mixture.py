@@ -32,7 +32,15 @@ from cprime.estimators.fitted_mixture import (
     score_samples,
 )
 from cprime.estimators.mixture_problems import MixtureOptions
-from cprime.estimators.solutions import FitRecord, MixtureSolution, history_of, implied, record_of_batch
+from cprime.estimators.solutions import (
+    FitRecord,
+    MixtureSolution,
+    adopt,
+    history_of,
+    implied,
+    mixture_solution,
+    record_of_batch,
+)
 from cprime.estimators.updating import updated
 from cprime.estimators.validation import (
     check_decay,
@@ -256,7 +264,7 @@ class Mixture(DensityMixin, Clusterer):
         tally, bound = totals.tally, em.free_energy(model, totals.tally)
         row = ("online", bound, tally.error, tally.n_distances, tally.n_moved, perf_counter() - begin)
         record = record_of_batch(history, row, labels, "exact")
-        self._adopt(self._solution_of(new, n_active, counts=counts, lower_bound=bound, record=record))
+        adopt(self, mixture_solution(self, new, n_active, counts=counts, lower_bound=bound, record=record))
         return self
 
     def update(self, X: Any, n_components: int | None = None, sample_weight: Any = None) -> Self:
@@ -298,7 +306,7 @@ class Mixture(DensityMixin, Clusterer):
         return em.begin(data, problem.plain_start(data, key), plan, key).model
 
     def _solution(self, run: em.Run, n_active: int, record: FitRecord) -> MixtureSolution:
-        return self._solution_of(run.model, n_active, counts=run.counts, lower_bound=run.bound, record=record)
+        return mixture_solution(self, run.model, n_active, counts=run.counts, lower_bound=run.bound, record=record)
 
     @property
     def _family(self) -> Any:
@@ -311,14 +319,6 @@ class Mixture(DensityMixin, Clusterer):
 
     def _searched_by(self) -> tuple[str, ...]:
         return ("means_", "weights_", *self._family.attribute_names)
-
-    def _solution_of(self, model: Model, n_active: int, **results: Any) -> MixtureSolution:
-        """Return a `MixtureSolution` with the parameters of `model`.
-
-        n_active: C′, the size of active sets    results: further fields of the solution, by name
-        """
-        n_active = 1 if em.ASSIGNMENTS[self.assignment].is_single else n_active
-        return MixtureSolution(model, family_of(self.covariance_type), n_active, **results)
 
     def _parameters(self, reg_covar: float = 0.0) -> Model:
         weights = None if self.equal_weights_ else np.asarray(self.weights_, dtype=np.float64)

@@ -191,6 +191,23 @@ class MixtureSolution:
         return found if self.record is None else found | self.record.attributes()
 
 
+def mixture_solution(mixture: Any, model: Model, n_active: int, **results: Any) -> MixtureSolution:
+    """Return a `MixtureSolution` of an estimator with the parameters of `model`.
+
+    n_active: C′, the size of active sets    results: further fields of the solution, by name
+    """
+    n_active = 1 if em.ASSIGNMENTS[mixture.assignment].is_single else n_active
+    return MixtureSolution(model, mixture.covariance_type, n_active, **results)
+
+
+def adopt(estimator: Any, solution: Solution) -> None:
+    """Replace all fitted attributes of an estimator by those of a solution.
+
+    This is a single assignment, so an interruption cannot leave some old and some new attributes.
+    """
+    estimator.__dict__ = without_solution(vars(estimator)) | solution.attributes()
+
+
 class _DerivedAttribute:
     """Descriptor of a fitted attribute that is computed from other attributes if a user has set parameters by hand.
 

@@ -7,6 +7,7 @@ from typing import Any, TypeVar, cast
 from cprime import em
 from cprime._utils.random import Key, seed_of
 from cprime.estimators.constraints import refuse_labels
+from cprime.estimators.fitted import model_of
 from cprime.estimators.problems import options_of
 from cprime.estimators.solutions import KMeansSolution, adopt, history_of, record_of_batch
 from cprime.estimators.validation import (
@@ -98,7 +99,7 @@ def partial_fit(self: T, X: Any, y: Any = None, sample_weight: Any = None) -> T:
 
 def _state(k_means: Any) -> em.Online:
     """Return the state of online k-means after the batches so far, from the fitted attributes."""
-    model, given = k_means._parameters(), getattr(k_means, "recent_", None)
+    model, given = model_of(k_means), getattr(k_means, "recent_", None)
     recent = None if given is None else em.RecentRows.from_dict(given, k_means.n_features_in_)
     cells: OnlineCenterIndex | None = getattr(k_means, "_online_cells", None)
     if cells is None or cells.centers is not model.centers:

@@ -13,7 +13,7 @@ from cprime._utils.arguments import naming
 from cprime.estimators.columns import Columns, resolve_columns, some_columns
 from cprime.estimators.conditional_mixtures import ConditionalMixtures, regressed
 from cprime.estimators.covariances import covariances_of
-from cprime.estimators.fitted import data_for, general_params
+from cprime.estimators.fitted import data_for, general_params, model_of
 from cprime.estimators.opening import names_of, preparation_of
 from cprime.estimators.quality import say_truncated
 from cprime.estimators.solutions import adopt, mixture_solution
@@ -189,7 +189,7 @@ def _conditional(mixture: Any, columns: Any) -> tuple[Columns, Conditional]:
     """Return the indices (k,) of the given columns, and the conditional model of the other columns given these."""
     check_is_fitted(mixture)
     with computing(mixture.n_threads):
-        model = mixture._parameters()
+        model = model_of(mixture)
         known = resolve_columns(columns, model.n_features, names_of(mixture))
         if len(known) == model.n_features:
             raise ValueError(f"columns must leave at least one of the {model.n_features} features, got all.")

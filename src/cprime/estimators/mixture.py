@@ -20,6 +20,7 @@ from cprime.estimators.base import Clusterer
 from cprime.estimators.budget import opened_within
 from cprime.estimators.constraints import partial_labels, refuse_labels
 from cprime.estimators.covariances import Factors, as_covariances, family_of
+from cprime.estimators.fitted import model_of
 from cprime.estimators.fitted_mixture import (
     aic,
     best_of,
@@ -115,11 +116,11 @@ class Mixture(DensityMixin, Clusterer):
     counts_: Annotated[NDArray, Array("C", least=0), Presence.WITH_RECORD]
     lower_bound_: Annotated[float, Presence.WITH_RECORD]
     covariances_: Annotated[Any, Presence.OPTIONAL] = implied(
-        lambda m: m._parameters().attributes()["covariances_"], "precisions_cholesky_"
+        lambda m: model_of(m).attributes()["covariances_"], "precisions_cholesky_"
     )
-    precisions_: Annotated[Any, Presence.OPTIONAL] = implied(lambda m: m._parameters().attributes().get("precisions_"))
+    precisions_: Annotated[Any, Presence.OPTIONAL] = implied(lambda m: model_of(m).attributes().get("precisions_"))
     precisions_cholesky_: Annotated[Any, Presence.OPTIONAL] = implied(
-        lambda m: m._parameters().attributes()["precisions_cholesky_"], "covariances_"
+        lambda m: model_of(m).attributes()["precisions_cholesky_"], "covariances_"
     )
     covariance_type: Any
     covariance_type_: str = implied(lambda m: family_of(m.covariance_type))

@@ -217,8 +217,6 @@ def test_missing_values_are_not_offered_where_they_cannot_be_fitted():
 
 
 def test_what_cannot_be_taken_says_what_to_call():
-    with pytest.raises(ValueError, match=r"X is a masked array with 2 masked values.*X\.filled\(value\)"):
-        KMeans(3).fit(np.ma.masked_array(A, np.arange(180).reshape(60, 3) < 2))
     with pytest.raises(TypeError, match=r"cannot be read through DLPack.*another device.*processor's memory"):
         KMeans(3).fit(OnlyDLPack(A, device=(2, 0)))
     with pytest.raises(TypeError, match=r"xarray\.Dataset: give one DataArray of it"):
@@ -226,9 +224,9 @@ def test_what_cannot_be_taken_says_what_to_call():
 
 
 def test_columns_of_astropy_that_are_not_numeric_are_named():
-    with pytest.raises(ValueError, match=r"X has columns of several values a row, \['v'\]"):
+    with pytest.raises(ValueError, match=r"X: column 'v' has lists of 3 float32, each of which is a whole row"):
         KMeans(3).fit(type(astropy_of(A))({"v": A, "w": A[:, 0]}))
-    with pytest.raises(ValueError, match=r"X: column 'v' is not numeric, it has the type object \(str\)"):
+    with pytest.raises(ValueError, match=r"X: column 'v' is not numeric, it has the type string"):
         KMeans(3).fit(type(astropy_of(A))({"v": ["text"] * len(A), "w": A[:, 0]}))
 
 

@@ -97,7 +97,7 @@ def table_of(data: Any) -> Any:
     if library == "datasets" and hasattr(data, "with_format"):
         return table_of(data.with_format("arrow")[:])
     if library not in ("pandas", "polars", "pyarrow"):
-        exports = library != "dask" and hasattr(data, "__arrow_c_stream__")
+        exports = library not in ("dask", "xarray") and hasattr(data, "__arrow_c_stream__")  # xarray's are long tables
         return flat(require("pyarrow", "an Arrow stream").table(data)) if exports else None
     if kind == "LazyFrame":
         return table_of(data.collect())

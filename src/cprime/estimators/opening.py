@@ -17,10 +17,11 @@ from cprime._utils.threads import limited
 from cprime.estimators.validation import check_weights
 from cprime.execution import Data, Local, local
 from cprime.kernels import ReadMissing, Rows, SparseRows, as_rows
-from cprime.sources import Source, is_source_like, open_alike, open_data
+from cprime.sources import Source, is_source_like, open_data
 from cprime.sources.checked import refuse_not_finite
 from cprime.sources.foreign import plain
 from cprime.sources.kinds import Kind, kind_of, library_of, precision
+from cprime.sources.opening import open_alike
 from cprime.sources.prepared import Preparation, PreparedSource
 from cprime.sources.tables import kinds
 

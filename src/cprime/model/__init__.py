@@ -29,6 +29,7 @@ points. `covariance.py` factors covariances and repairs singular ones. scikit-le
 so F may fall slightly if variances are of this size. For `tied_spherical` it is the least variance, and F never falls.
 """
 
+from cprime._utils.declared import Array
 from cprime.model.base import FAMILIES, register
 from cprime.model.categorical import CATEGORICAL, Categorical
 from cprime.model.factors import FactorAnalyzers, PrincipalComponents
@@ -53,6 +54,7 @@ __all__ = [
     "FAMILIES",
     "POISSON",
     "STUDENT_T",
+    "Array",
     "Categorical",
     "Diag",
     "FactorAnalyzers",

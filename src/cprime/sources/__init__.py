@@ -21,7 +21,7 @@ from cprime.sources.ahead import ahead
 from cprime.sources.arrays import SparseSource
 from cprime.sources.base import Source
 from cprime.sources.foreign import array_of, as_matrix, unmasked
-from cprime.sources.opening import is_source_like, open_alike, open_data, reopened
+from cprime.sources.opening import is_source_like, open_data, reopened
 
 __all__ = [
     "Source",
@@ -30,7 +30,6 @@ __all__ = [
     "array_of",
     "as_matrix",
     "is_source_like",
-    "open_alike",
     "open_data",
     "reopened",
     "unmasked",

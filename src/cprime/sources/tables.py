@@ -87,7 +87,7 @@ def table_of(data: Any) -> Any:
 
     Other tables are structured arrays of NumPy, tables of astropy, data sets of Hugging Face, and objects that export
     Arrow streams, such as results of DuckDB. They become tables of pyarrow. A stream can be read only once. Fields of
-    structures are columns of their own.
+    structures are columns of their own. Arrays that export streams, such as those of xarray, are no tables.
     """
     kind, library = type(data).__name__, library_of(data)
     if isinstance(data, np.ndarray) and data.dtype.names is not None:

@@ -118,10 +118,15 @@ void sum_segments(const std::vector<Segment> &segments, const Sums &out, std::si
 // Add rows [begin, end) to count (C,) and sums (C, D), row by row; each row belongs to one component.
 template <class T>
 void add_rows(const TableSumsTask<T> &task, std::size_t begin, std::size_t end, double *count, double *sums) {
+    constexpr std::size_t STEP = 256; // rows of a narrower type that are converted at a time
     const std::size_t D = task.X.D;
+    std::vector<T> wide(task.X.stored == Stored::own ? 0 : STEP * D);
     for (std::size_t n = begin; n < end; ++n) {
+        const std::size_t place = (n - begin) % STEP;
+        if (!wide.empty() && !place)
+            kernels<T>().widen(task.X, n, std::min(end, n + STEP), wide.data());
         const double w = task.sample_weight ? task.sample_weight[n] : 1.0;
-        const T *x = task.X[n];
+        const T *x = wide.empty() ? task.X[n] : wide.data() + place * D;
         double *sum = sums + static_cast<std::size_t>(task.kept[n]) * D;
         count[task.kept[n]] += w;
         for (std::size_t k = 0; k < D; ++k)
@@ -153,8 +158,7 @@ template <class T> bool sum_in_tables(const TableSumsTask<T> &task, const Sums &
     constexpr std::size_t OF_SUM = 4, OF_ENTRY = 16;
     n_threads = worth(static_cast<double>(n_entries) * static_cast<double>(OF_SUM * (width + OF_ENTRY)), n_threads);
     // In few dimensions it takes less time to add each row at once than to sort the rows by component.
-    const bool plain = task.H == 1 && !task.means && !task.responsibilities && task.X.stored == Stored::own;
-    const bool short_rows = plain && D <= SHORT;
+    const bool short_rows = task.H == 1 && !task.means && !task.responsibilities && D <= SHORT;
     const auto sums = [&](std::size_t i) -> Sums {
         double *own = tables.get() + i * C * width;
         return {own, own + C, own + C * (1 + out.n_first), out.n_first, out.n_second};

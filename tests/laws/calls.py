@@ -46,18 +46,18 @@ KINDS = {
     "effort": "n_levels n_init n_samples n_rounds n_resamples size n_side n_per_cluster n_features",
     "size": "n_explore certificate size_max size_min n_rows",
     "counts": "n_components_range n_categories image_shape shape columns",
-    "bytes": "max_memory",
+    "bytes": "max_memory limit",
     "optional": "holdout time_limit",
     "size or None": "n_active n_warmup",
     "real": "tol epsilon reg_covar learning_decay dof stiffness regularization alpha variance side "
     "spacing oversampling",
     "flag": "semi_supervised warm_start sample approximate sparse return_std greedy jumps momentum "
-    "regroup copy transient quiet header",
-    "choice": "metric missing final_assignment covariance_type assignment method regularizer criterion unit "
+    "regroup copy transient quiet header training_labels isotropic",
+    "choice": "n_factors metric missing final_assignment covariance_type assignment method regularizer criterion unit "
     "library lists start dtype handle_unknown init init_params search use_rep key_added separator key",
     "seed": "random_state",
     "threads": "n_threads",
-    "path": "path folder checkpoint",
+    "path": "path folder checkpoint spill",
     "object": "categories estimator fitted mixture model tree sweep adata index models data compare fixed criteria",
 }
 KIND_OF = {name: kind for kind, names in KINDS.items() for name in names.split()}
@@ -280,6 +280,10 @@ def run_search(**arguments: Any) -> Any:
     return cprime.KMeans(3, search=cls(**arguments), random_state=0).fit(X)
 
 
+def fit_factors(factors: cprime.Factors) -> Any:
+    return cprime.GaussianMixture(3, covariance_type=factors, max_iter=9, random_state=0).fit(X)
+
+
 def run_start(**arguments: Any) -> Any:
     cls = arguments.pop("cls")
     return cprime.KMeans(3, init=cls(**arguments), random_state=0).fit(X)
@@ -327,6 +331,11 @@ def calls() -> dict[str, Call]:
         "load": Call(load_saved, {"path": "saved.cprime"}, tried=cprime.load),
         "resume": Call(cprime.resume, {"folder": "nowhere"}, {"X": "untried", "sample_weight": "untried"}),
         "combine": Call(cprime.combine, {"models": [fitted("KMeans"), fitted("KMeans")], "n_clusters": 3, **seeded}),
+        "Factors": Call(lambda **given: fit_factors(cprime.Factors(**given)), {"n_factors": 1}, tried=cprime.Factors),
+        "Memory": Call(
+            lambda **given: cprime.KMeans(3, max_memory=cprime.Memory(**given), random_state=0).fit(X),
+            tried=cprime.Memory,
+        ),
         "search.Auto": Call(partial(run_search, cls=search.Auto), tried=search.Auto),
         "search.Full": Call(partial(run_search, cls=search.Full), tried=search.Full),
         "search.Bounded": Call(partial(run_search, cls=search.Bounded), tried=search.Bounded),
@@ -349,7 +358,9 @@ def calls() -> dict[str, Call]:
             selection.sweep,
         ),
         "selection.stability": Call(
-            selection.stability, {"X": X, "n_clusters": [2, 3], "n_resamples": 2, **seeded}, {"n_clusters": "counts"}
+            selection.stability,
+            {"estimator": cprime.KMeans(), "X": X, "n_clusters": [2, 3], "n_resamples": 2, **seeded},
+            {"n_clusters": "counts"},
         ),
         "selection.merge": Call(selection.merge, {"fitted": made("mixture"), "X": X}),
         "selection.purity": Call(

@@ -39,6 +39,10 @@ class Case:
     preparation: Preparation
 
 
+def has_factors(model: Any) -> bool:
+    return isinstance(getattr(model, "covariance_type", None), Factors)
+
+
 def rows_of(size: str, missing: bool) -> NDArray[np.float64]:
     n, D, C = SIZES[size]
     rng = np.random.default_rng(C)
@@ -201,7 +205,7 @@ FUNCTIONS = {
     ),
     "certify": Function(("certify",), lambda m, X: list(m.certify(X, 30).values())),
     "predict, approximate": Function(("predict",), lambda m, X: m.predict(X, approximate=True)),
-    "transform_factors": method("transform_factors", lambda m: m.covariance_type == "factors"),
+    "transform_factors": method("transform_factors", has_factors),
     "partial_fit": Function(
         ("partial_fit",),
         lambda m, X: changed(m, lambda m: m.partial_fit(X[:30]), X),
@@ -237,7 +241,7 @@ FUNCTIONS = {
     "combine": Function(
         ("combine",),
         lambda m, X: changed(m, lambda m: cprime.combine([m, copy.deepcopy(m)], random_state=0), X),
-        takes=lambda m: type(m) is not StudentTMixture and getattr(m, "covariance_type", "full") != "factors",
+        takes=lambda m: type(m) is not StudentTMixture and not has_factors(m),
         is_quick=False,
     ),
     "merge": Function(

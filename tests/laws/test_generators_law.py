@@ -68,7 +68,9 @@ def own_calls() -> dict[str, Call]:
         "tl.kmeans": Call(annotated(tl.kmeans), RANDOM, tried=tl.kmeans),
         "tl.gaussian_mixture": Call(annotated(tl.gaussian_mixture), MIXTURE, tried=tl.gaussian_mixture),
         "combine": Call(cprime.combine, {"models": [fit_with("KMeans", n_clusters=9)], "n_clusters": 4}),
-        "selection.stability": Call(selection.stability, {"X": ROWS, "n_clusters": 7, "n_resamples": 1}),
+        "selection.stability": Call(
+            selection.stability, {"estimator": cprime.KMeans(), "X": ROWS, "n_clusters": 7, "n_resamples": 1}
+        ),
         "theory.kl_divergence": Call(theory.kl_divergence, densities),
         "theory.partition_loss": Call(theory.partition_loss, densities),
         "theory.variation_bounds": Call(theory.variation_bounds, densities),

@@ -254,7 +254,7 @@ def test_what_is_derived_is_stored_and_fitted_on(family, tmp_path):
 
 def test_what_has_part_of_a_course_is_no_model(tmp_path):
     derived = mixture().marginal([0, 1])
-    derived.labels_ = np.zeros(5, dtype=np.int32)
+    derived.n_iter_ = 5
     with pytest.raises(ValueError, match=r"^estimator must have the attributes that a fit sets: it has no "):
         derived.save(tmp_path / "model.safetensors")
 

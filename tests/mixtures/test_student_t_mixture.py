@@ -101,7 +101,7 @@ def test_every_family_comes_back_and_goes_on(kind, dtype, tmp_path):
 def test_a_damaged_file_is_refused(tmp_path):
     tm = mixture(2).fit(points(50, 2))
     tm.dof_ = np.array([1.0, -1.0])
-    with pytest.raises(ValueError, match="dof_ is not what a fit of 2 components"):
+    with pytest.raises(ValueError, match="dof_ is not what a fit leaves, C = 2"):
         tm.save(tmp_path / "model.safetensors")
     del tm.dof_
     with pytest.raises(ValueError, match="has no dof_"):

@@ -238,7 +238,7 @@ def words(inner=str):
 OTHER_LISTS = {
     "Arrow's": (lambda: pa.table({"id": ["a", "b"], "e": words()}), "list<.*string>"),
     "Arrow's lists of lists": (lambda: pa.table({"e": [[[1, 2]], [[3, 4]]]}), "list<.*list<.*int64>>"),
-    "Arrow's structures": (lambda: pa.table({"e": [{"a": 1.0}, {"a": 2.0}]}), "struct<a: double>"),
+    "Arrow's lists of structures": (lambda: pa.table({"e": [[{"a": 1.0}], [{"a": 2.0}]]}), "list<.*struct<a: double>"),
     "pandas'": (lambda: pytest.importorskip("pandas").DataFrame({"e": words()}), "lists of str"),
     "pandas' matrices": (lambda: pytest.importorskip("pandas").DataFrame({"e": [np.eye(2)] * 3}), "arrays of shape"),
     "polars'": (lambda: pytest.importorskip("polars").DataFrame({"e": words()}), "list<.*string.*>"),

@@ -11,7 +11,7 @@ from cprime import __version__
 from cprime._utils.random import Key
 from cprime._utils.values import fitted_centers
 from cprime.em import Runs
-from cprime.estimators.memory_limit import as_memory
+from cprime.estimators.memory_limit import as_memory, writable_folder
 from cprime.execution import Data
 from cprime.kernels import instruction_set
 from cprime.persistence import checkpoints
@@ -51,7 +51,7 @@ def spilling(max_memory: Any, checkpoint: Any, data: Data, n_kept: int) -> Abstr
     the data have several chunks, and all active sets together take at least 1 GiB (SPILLED).
     n_kept: C′, size of an active set
     """
-    folder = as_memory(max_memory).writable_folder()
+    folder = writable_folder(as_memory(max_memory))
     if folder is None and checkpoint is not None and data.is_local and len(data.sizes) > 1:
         n_bytes = data.n_points * n_kept * (np.dtype(np.int32).itemsize + data.dtype.itemsize)
         folder = Path(checkpoint) if n_bytes >= SPILLED else None

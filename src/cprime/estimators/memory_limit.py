@@ -50,20 +50,21 @@ class Memory(Options):
         """Return the limit in bytes, or None."""
         return None if self.limit is None else bytes_of(self.limit, "limit")
 
-    def writable_folder(self) -> Path | None:
-        """Return the folder for files with active sets, or None; raise ValueError if no file can be written there."""
-        if self.spill is None:
-            return None
-        try:
-            TemporaryFile(dir=self.spill).close()
-        except OSError as error:
-            text = f"spill={str(self.spill)!r} must be a folder that files can be made in: {error.strerror}."
-            raise ValueError(text) from error
-        return Path(self.spill)
-
 
 def as_memory(value: Any) -> Memory:
     """Return an argument `max_memory` as an object; raise TypeError or ValueError if it is invalid."""
     if not isinstance(value, Memory | None):
         bytes_of(value, "max_memory")
     return value if isinstance(value, Memory) else Memory(value)
+
+
+def writable_folder(memory: Memory) -> Path | None:
+    """Return the folder for files with active sets, or None; raise ValueError if no file can be written there."""
+    if memory.spill is None:
+        return None
+    try:
+        TemporaryFile(dir=memory.spill).close()
+    except OSError as error:
+        text = f"spill={str(memory.spill)!r} must be a folder that files can be made in: {error.strerror}."
+        raise ValueError(text) from error
+    return Path(memory.spill)

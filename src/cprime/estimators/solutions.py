@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime import em
+from cprime.estimators.covariances import family_of
 from cprime.kernels import Floats, computing
 from cprime.model import Model
 from cprime.neighbors import OnlineCenterIndex
@@ -197,7 +198,7 @@ def mixture_solution(mixture: Any, model: Model, n_active: int, **results: Any) 
     n_active: C′, the size of active sets    results: further fields of the solution, by name
     """
     n_active = 1 if em.ASSIGNMENTS[mixture.assignment].is_single else n_active
-    return MixtureSolution(model, mixture.covariance_type, n_active, **results)
+    return MixtureSolution(model, family_of(mixture.covariance_type), n_active, **results)
 
 
 def adopt(estimator: Any, solution: Solution) -> None:

@@ -16,7 +16,7 @@ from cprime._utils.arguments import check_real as check_real
 from cprime._utils.threads import resolve_threads
 from cprime.em import ASSIGNMENTS
 from cprime.estimators.covariances import family_of
-from cprime.estimators.memory_limit import as_memory
+from cprime.estimators.memory_limit import as_memory, writable_folder
 from cprime.execution import Data
 from cprime.search import Auto, Bounded, Full, Graph, Papers, Search
 from cprime.search.base import BaseSearch
@@ -101,7 +101,7 @@ def check_common(estimator: Any) -> None:
         raise ValueError(
             f"max_memory={memory!r} must have no limit: the memory of a {type(estimator).__name__} is not planned."
         )
-    memory.writable_folder()
+    writable_folder(memory)
     if estimator.checkpoint is not None:
         check_path(estimator.checkpoint, "checkpoint")
     check_decay(getattr(estimator, "learning_decay", 1.0))

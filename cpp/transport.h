@@ -4,14 +4,21 @@
 // epsilon. If a cluster is too large, its price rises until enough points prefer other clusters. If a cluster is too
 // small, or if it has a positive price and is below its greatest size, its price falls until enough points prefer it.
 // In the end the sum of costs exceeds the least possible sum by at most epsilon for each point.
+//
+// If many points have nearly equal costs, prices rise in tiny steps. Then the auction is broken off, and the assignment
+// is completed exactly: points move one by one from clusters that are too large along shortest paths of clusters, as in
+// every algorithm of successive shortest paths for flows of least cost (Ahuja, Magnanti & Orlin 1993, chapter 9).
 #pragma once
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <stdexcept>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "signals.h"
@@ -40,25 +47,22 @@ template <class T> class Auction {
     // Compute labels and prices such that the relative excess of the sum of costs over the least possible sum is at
     // most `accuracy`. Returns whether this is possible with prices up to `limit` times the greatest cost.
     //
-    // At first epsilon is small, which is fast unless many points have equal costs. If that takes too long, the auction
-    // starts again with an epsilon as large as prices may become.
+    // An auction takes little time unless many points have nearly equal costs. If it takes too long, its prices are the
+    // first ones of the search of shortest paths.
     bool solve(double accuracy, double limit) {
         limit_ = std::isinf(limit) ? limit : limit * greatest_;
         const double least = std::max(1e-9 * greatest_, std::numeric_limits<double>::min());
         const double mean = points_.n ? sum_of_least_ / static_cast<double>(points_.n) : 0;
         const double last = std::max(accuracy * mean, least), size = static_cast<double>(points_.n * points_.K);
         start();
-        Settled found = scale(std::max(0.003 * mean, least), last, accuracy, 64 * size);
-        if (found == Settled::unfinished) {
-            std::fill(prices_, prices_ + C_, 0.0);
-            start();
-            found = scale(std::max(0.1 * greatest_, least), last, accuracy, std::numeric_limits<double>::infinity());
-        }
-        return found == Settled::yes;
+        const Settled found = scale(std::max(0.003 * mean, least), last, accuracy, AUCTION_WORK * size);
+        return found == Settled::unfinished ? complete() : found == Settled::yes;
     }
 
   private:
     static constexpr std::int32_t NONE = -1;
+    // An auction ends unfinished after this number of comparisons of a point with all its candidates, per point.
+    static constexpr double AUCTION_WORK = 32;
 
     enum class Settled { yes, infeasible, unfinished };
 
@@ -290,6 +294,170 @@ template <class T> class Auction {
         return prices_[c] >= -limit_;
     }
 
+    // A point that may move to another of its candidates, and the increase of its cost.
+    struct Step {
+        double rise;
+        std::int32_t point, place;
+        bool operator>(const Step &other) const {
+            return rise > other.rise || (rise == other.rise && point > other.point);
+        }
+    };
+
+    // All points of a cluster that may move to cluster `to`, as a heap, the least rise of cost first.
+    struct Steps {
+        std::int32_t to;
+        std::vector<Step> heap;
+    };
+
+    // Complete the assignment at the least cost, from the present prices. Returns whether this is possible with prices
+    // up to the limit.
+    //
+    // The sizes that clusters should have follow from the prices: the greatest at a positive price, the least at a
+    // negative one, and at the price 0 any within the bounds. A hub stands for the choice of these sizes: a cluster
+    // that gets larger passes a unit to the hub, and one that gets smaller takes one from it. Points move along
+    // shortest paths from clusters (or the hub) with too many points to those with too few. The length of a step is the
+    // rise of cost + price, which is never negative, as each point is in its best cluster.
+    bool complete() {
+        start();
+        floor_ = 0;
+        target_.resize(C_);
+        std::vector<double> potentials(prices_, prices_ + C_);
+        potentials.push_back(0.0);
+        std::vector<std::int64_t> excess(C_ + 1, 0);
+        for (std::size_t c = 0; c < C_; ++c) {
+            const std::int64_t most = prices_[c] < 0 ? lower_[c] : upper_[c];
+            const std::int64_t least = prices_[c] > 0 ? upper_[c] : lower_[c];
+            target_[c] = std::clamp(size(c), least, most);
+            excess[c] = size(c) - target_[c];
+            excess[C_] -= excess[c];
+        }
+        steps_.assign(C_, {});
+        step_to_.assign(C_, {});
+        bool done = true;
+        for (std::size_t s = 0; s <= C_ && done; ++s)
+            while (excess[s] > 0 && (done = move_along_path(s, potentials, excess))) {
+            }
+        for (std::size_t c = 0; c < C_; ++c)
+            prices_[c] = potentials[c] - potentials[C_];
+        return done;
+    }
+
+    // Move one point (or several, to the hub) from node `source` to the nearest node with too few points.
+    bool move_along_path(std::size_t source, std::vector<double> &potentials, std::vector<std::int64_t> &excess) {
+        answer_signals();
+        constexpr double FAR = std::numeric_limits<double>::infinity();
+        distances_.assign(C_ + 1, FAR);
+        before_.assign(C_ + 1, NONE);
+        reached_.assign(C_ + 1, false);
+        order_.clear();
+        distances_[source] = 0;
+        frontier_.assign(1, {0.0, static_cast<std::int32_t>(source)});
+        std::size_t end = C_ + 1;
+        while (!frontier_.empty()) {
+            std::pop_heap(frontier_.begin(), frontier_.end(), std::greater<>());
+            const auto [distance, node] = frontier_.back();
+            frontier_.pop_back();
+            const auto u = static_cast<std::size_t>(node);
+            if (reached_[u])
+                continue;
+            reached_[u] = true;
+            order_.push_back(node);
+            if (excess[u] < 0) {
+                end = u;
+                break;
+            }
+            const auto reach = [&](std::size_t v, double rise) {
+                const double there = distance + std::max(0.0, rise + potentials[v] - potentials[u]);
+                if (there < distances_[v]) {
+                    distances_[v] = there;
+                    before_[v] = node;
+                    frontier_.push_back({there, static_cast<std::int32_t>(v)});
+                    std::push_heap(frontier_.begin(), frontier_.end(), std::greater<>());
+                }
+            };
+            if (u == C_) {
+                for (std::size_t c = 0; c < C_; ++c)
+                    if (target_[c] > lower_[c])
+                        reach(c, 0.0);
+                continue;
+            }
+            if (target_[u] < upper_[u])
+                reach(C_, 0.0);
+            for (Steps &steps : steps_of(u))
+                if (const Step *step = first_step(u, steps))
+                    reach(static_cast<std::size_t>(steps.to), step->rise);
+        }
+        if (end > C_)
+            return false;
+        for (const std::int32_t node : order_)
+            potentials[node] += distances_[end] - distances_[node];
+        for (const std::int32_t node : order_)
+            if (std::abs(potentials[node] - potentials[C_]) > limit_)
+                return false;
+        --excess[source];
+        ++excess[end];
+        path_.clear();
+        for (std::size_t v = end; v != source; v = static_cast<std::size_t>(before_[v]))
+            path_.push_back(v);
+        for (std::size_t u = source; !path_.empty(); path_.pop_back()) {
+            const std::size_t v = path_.back();
+            if (v == C_)
+                ++target_[u];
+            else if (u == C_)
+                --target_[v];
+            else
+                take_step(u, v);
+            u = v;
+        }
+        return true;
+    }
+
+    // Return for a cluster the steps of its points to each other cluster; found on the first call.
+    std::vector<Steps> &steps_of(std::size_t c) {
+        if (step_to_[c].empty()) {
+            step_to_[c].emplace(static_cast<std::int32_t>(c), NONE); // marks the cluster as listed
+            for (const std::int32_t point : members_[c])
+                list_steps(c, static_cast<std::size_t>(point));
+        }
+        return steps_[c];
+    }
+
+    // Add the steps of a point of cluster c to those of the cluster.
+    void list_steps(std::size_t c, std::size_t point) {
+        const std::int32_t *ids = ids_of(point);
+        const T *costs = costs_of(point);
+        const double here = costs[places_[point]];
+        for (std::size_t k = 0; k < points_.K; ++k) {
+            if (ids[k] < 0 || static_cast<std::size_t>(ids[k]) == c)
+                continue;
+            const auto [found, is_new] = step_to_[c].try_emplace(ids[k], static_cast<std::int32_t>(steps_[c].size()));
+            if (is_new)
+                steps_[c].push_back({ids[k], {}});
+            std::vector<Step> &heap = steps_[c][found->second].heap;
+            heap.push_back({costs[k] - here, static_cast<std::int32_t>(point), static_cast<std::int32_t>(k)});
+            std::push_heap(heap.begin(), heap.end(), std::greater<>());
+        }
+    }
+
+    // Return the step of least rise of a point that is still in cluster c; null if there is none.
+    const Step *first_step(std::size_t c, Steps &steps) const {
+        while (!steps.heap.empty()) {
+            if (static_cast<std::size_t>(labels_[steps.heap.front().point]) == c)
+                return &steps.heap.front();
+            std::pop_heap(steps.heap.begin(), steps.heap.end(), std::greater<>());
+            steps.heap.pop_back();
+        }
+        return nullptr;
+    }
+
+    // Move the point of cluster u whose cost rises least to cluster v.
+    void take_step(std::size_t u, std::size_t v) {
+        const Step step = *first_step(u, steps_[u][step_to_[u].at(static_cast<std::int32_t>(v))]);
+        move(static_cast<std::size_t>(step.point), step.place);
+        if (!step_to_[v].empty())
+            list_steps(v, static_cast<std::size_t>(step.point));
+    }
+
     // List for each cluster the points of which it is a candidate.
     void list_by_candidate() {
         begins_.assign(C_ + 1, 0);
@@ -324,7 +492,15 @@ template <class T> class Auction {
     double greatest_ = 0, sum_of_least_ = 0; // greatest of all costs; sum of each point's least cost
     double floor_ = 0;                       // lower bound of all prices
     double limit_ = 0;
-    double work_ = 0; // number of candidates that may be compared until the auction gives up
+    double work_ = 0;                       // number of candidates that may be compared until the auction gives up
+    std::vector<std::int64_t> target_;      // sizes that clusters should have while points move along paths
+    std::vector<std::vector<Steps>> steps_; // for each cluster, the steps of its points to other clusters
+    std::vector<std::unordered_map<std::int32_t, std::int32_t>> step_to_; // their positions, by the other cluster
+    std::vector<double> distances_;                                       // of the nodes from the source of a path
+    std::vector<std::int32_t> before_, order_;              // previous node on the path; nodes in order of distance
+    std::vector<char> reached_;                             // whether a node's distance is final
+    std::vector<std::pair<double, std::int32_t>> frontier_; // nodes to be reached, as a heap
+    std::vector<std::size_t> path_;
 };
 
 } // namespace cprime

@@ -120,6 +120,27 @@ def test_bounds_hold_for_equal_costs_and_far_points(kernels):
         assert total_cost(costs, ids, labels) == pytest.approx(least_cost(costs, lower, upper), rel=1e-4, abs=1e-9)
 
 
+@pytest.mark.parametrize("low", [0, 15, 40])
+def test_an_assignment_has_the_least_cost_if_points_lie_in_clumps(low):
+    """Two clusters lie in each of two clumps, so their prices rise in tiny steps; shortest paths give the optimum."""
+    rng = np.random.default_rng(low)
+    X = rng.choice([-5.0, 5.0], (400, 1)) + 1e-4 * rng.normal(size=(400, 2))
+    X[:40] = rng.uniform(-9, 9, (40, 2))
+    centers = np.concatenate([[[-5, 1e-4], [-5, -1e-4], [5, 1e-4], [5, -1e-4]], rng.uniform(-9, 9, (4, 2))])
+    costs, lower, upper = cdist(X, centers, "sqeuclidean"), np.full(8, low), np.full(8, 60)
+    ids, near = nearest_of(costs, 8)
+    for start in (None, rng.normal(size=8)):
+        labels, prices = native.assign_bounded(ids, near, lower, upper, start)
+        sizes = np.bincount(labels, minlength=8)
+        assert low <= sizes.min() <= sizes.max() <= 60
+        total = total_cost(near, ids, labels)
+        assert total == pytest.approx(least_cost(costs, lower, upper), rel=1e-9)
+        assert total == pytest.approx(dual(near, ids, prices, lower, upper), rel=1e-9)
+    two = ids[:, :2].copy(), near[:, :2].copy()
+    with pytest.raises(Infeasible, match="candidates of the points allow no assignment"):
+        native.assign_bounded(*two, lower, upper)
+
+
 def test_an_empty_problem_has_an_empty_result(kernels):
     labels, prices = kernels.assign_bounded(
         np.empty((0, 3), np.int32), np.empty((0, 3)), np.zeros(2, int), np.ones(2, int)

@@ -5,7 +5,8 @@ a(n) is the cluster of point n. This is a transport problem, which is solved by 
 of its candidate clusters whose cost + price is least, up to ε. If a cluster is too large, its price rises, and the
 points whose cost + price rises least by a change of cluster leave it. If a cluster is too small, or if it has a
 positive price and is smaller than its upper bound, its price falls. At the end, the sum of costs exceeds the least
-possible sum by at most N·ε.
+possible sum by at most N·ε. If many points have nearly equal costs, prices rise slowly. Then single points move along
+shortest paths of clusters (Ahuja, Magnanti & Orlin 1993, chapter 9), until the sum is the least possible.
 """
 
 from typing import Any

@@ -319,7 +319,6 @@ template <class T> class Auction {
     // rise of cost + price, which is never negative, as each point is in its best cluster.
     bool complete() {
         start();
-        floor_ = 0;
         target_.resize(C_);
         std::vector<double> potentials(prices_, prices_ + C_);
         potentials.push_back(0.0);
@@ -342,7 +341,7 @@ template <class T> class Auction {
         return done;
     }
 
-    // Move one point (or several, to the hub) from node `source` to the nearest node with too few points.
+    // Move one point, or one unit of a size, from node `source` to the nearest node with too few.
     bool move_along_path(std::size_t source, std::vector<double> &potentials, std::vector<std::int64_t> &excess) {
         answer_signals();
         constexpr double FAR = std::numeric_limits<double>::infinity();

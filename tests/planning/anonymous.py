@@ -10,7 +10,7 @@ from typing import Any
 _PROGRAM = """
 import ctypes, json, sys, threading, time
 import numpy as np
-from cprime import GaussianMixture, KMeans, StudentTMixture
+from cprime import Factors, GaussianMixture, KMeans, Memory, StudentTMixture
 
 PAGE = 4096
 

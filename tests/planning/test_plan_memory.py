@@ -6,6 +6,7 @@ from sklearn.base import clone
 
 import cprime
 from cprime import GaussianMixture, KMeans, Memory, StudentTMixture
+from cprime.estimators.memory_limit import as_memory
 
 pytestmark = pytest.mark.skipif(not MEASURABLE, reason="needs the memory figures of Linux")
 
@@ -59,7 +60,9 @@ def test_a_fit_stays_within_max_memory(name, tmp_path, monkeypatch):
     estimator, limits, in_file = WITHIN[name]
     path = tmp_path / "x.npy" if in_file else None
     taken = peak(clone(estimator).set_params(**limits), (200_000, 24), path)
-    assert taken < 1.1 * int(limits["max_memory"].removesuffix("MB")) * 10**6 + ALLOWANCE
+    limit = as_memory(limits["max_memory"]).n_bytes
+    assert limit is not None
+    assert taken < 1.1 * limit + ALLOWANCE
 
 
 @pytest.mark.long

@@ -67,7 +67,6 @@ class CategoricalMixture(DiscreteMixture):
     n_threads : int or None, default=None
     checkpoint : path or None, default=None
     max_memory : Memory or None, default=None
-        `Memory(spill=folder)` stores active sets in files of a folder; it must have no limit.
     callbacks : callback or sequence of them, default=None
     verbose : int, default=0
 

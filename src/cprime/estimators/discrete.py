@@ -57,6 +57,11 @@ class DiscreteMixture(Mixture):
     The attribute `means_` has the means of rows after their conversion by the family, for example to zeros and ones.
     Some constructor arguments of Gaussian mixtures are class attributes with constant values here: `precisions_init`,
     `reg_covar` and `momentum`, which have no meaning for discrete densities.
+
+    Parameters
+    ----------
+    max_memory : Memory or None
+        `Memory(spill=folder)` stores active sets in files of a folder; it must have no limit.
     """
 
     precisions_init = None

@@ -225,12 +225,10 @@ def load(path: str | os.PathLike[str] | BinaryIO) -> Any:
     >>> sorted(km.cluster_centers_[:, 0].tolist())
     [0.5, 9.5]
     """
-    path = check_file(path, "path", "read")
-    metadata, content = _read(path)
-    path = getattr(path, "name", "the file object") if hasattr(path, "read") else path
+    name, metadata, content = _read(check_file(path, "path", "read"))
     cls = _classes.get(metadata["class"])
     if cls is None:
-        raise ValueError(f"{path} holds a {metadata['class']!r}, which is none of {', '.join(_classes)}")
+        raise ValueError(f"{name} holds a {metadata['class']!r}, which is none of {', '.join(_classes)}")
     try:
         tensors = load_tensors(content)
         del content
@@ -247,7 +245,7 @@ def load(path: str | os.PathLike[str] | BinaryIO) -> Any:
         estimator._check_fitted()
     except _NOT_VALID as error:
         reason = str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}"
-        raise ValueError(f"{path} is not a valid cprime model: {reason}") from error
+        raise ValueError(f"{name} is not a valid cprime model: {reason}") from error
     return estimator
 
 
@@ -277,7 +275,7 @@ def read_header(path: str | os.PathLike[str]) -> dict[str, str]:
     OSError
         If the file cannot be read.
     """
-    return _read(Path(path))[0]
+    return _read(path)[1]
 
 
 def _seal(file: Any) -> None:
@@ -300,8 +298,11 @@ def _seal_of(header: bytes) -> int:
     return found[0] if found else -1
 
 
-def _read(file: Any) -> tuple[dict[str, str], bytes]:
-    """Return the checked metadata of a model file, given by its path or as an open file, and all its bytes."""
+def _read(file: Any) -> tuple[Any, dict[str, str], bytes]:
+    """Return the name of a model file for messages, its checked metadata, and all its bytes.
+
+    file: path or open file
+    """
     if hasattr(file, "read"):
         path, content = getattr(file, "name", "the file object"), file.read()
     else:
@@ -323,7 +324,7 @@ def _read(file: Any) -> tuple[dict[str, str], bytes]:
     _check_metadata(path, metadata)
     if ("checksum" in metadata) != (place >= 0):
         raise ValueError(f"{path} is not a cprime model, or is damaged: its checksum is not readable")
-    return metadata, content
+    return path, metadata, content
 
 
 def _check_metadata(path: Any, metadata: Any) -> None:

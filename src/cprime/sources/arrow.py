@@ -62,6 +62,14 @@ class ArrowSource(Source):
         super().__init__(name, int(sum(counts)), kinds, names, files)
         self._ends = np.cumsum(counts, dtype=np.int64)
 
+    def _learn_schema(self, schema: Any) -> None:
+        """Set what an Arrow schema says about the columns: the index, structures, and where each column is stored.
+
+        Raises ValueError if the metadata of pandas in the schema cannot be read.
+        """
+        self._index, self._is_flat = index_columns(schema, self.name), is_flat(schema)
+        self._outer = [j for _, _, j in leaf_types(schema)]
+
     @abstractmethod
     def _open(self) -> Any:
         """Open and return the file or object from which `_batches` reads."""
@@ -195,8 +203,7 @@ class ParquetSource(ArrowSource):
             counts = [file.metadata.row_group(g).num_rows for g in range(file.num_row_groups)]
             columns = stored_columns(schema, [file.metadata])
         super().__init__(str(path), *columns, counts, (stamp,))
-        self._is_flat = is_flat(schema)
-        self._index = index_columns(schema, self.name)
+        self._learn_schema(schema)
 
     def _open(self) -> Any:
         parquet = require("pyarrow.parquet", self.name)
@@ -234,8 +241,7 @@ class IpcSource(ArrowSource):
             else:
                 counts = [file.get_batch(b).num_rows for b in range(file.num_record_batches)]
         super().__init__(str(path), *stored_columns(schema), counts, (stamp,))
-        self._index, self._is_flat = index_columns(schema, self.name), is_flat(schema)
-        self._outer = [j for _, _, j in leaf_types(schema)]
+        self._learn_schema(schema)
 
     def _open(self) -> Any:
         pa = require("pyarrow", self.name)

@@ -11,8 +11,6 @@ from cprime._utils.files import Stamp
 from cprime._utils.messages import require
 from cprime.sources.arrow import ArrowSource, reading, stored_columns
 from cprime.sources.base import Source
-from cprime.sources.columns import is_flat, leaf_types
-from cprime.sources.kinds import index_columns
 from cprime.sources.tables import TableSource
 
 
@@ -38,8 +36,7 @@ class DatasetSource(ArrowSource):
         self._schema = dataset.schema
         paths = [fragment.path for fragment in fragments if isinstance(fragment.filesystem, LocalFileSystem)]
         super().__init__(name, *columns, counts, [Stamp.from_path(path) for path in paths])
-        self._index, self._is_flat = index_columns(self._schema, name), is_flat(self._schema)
-        self._outer = [self._schema.names[j] for _, _, j in leaf_types(self._schema)]
+        self._learn_schema(self._schema)
         partitioning = getattr(dataset, "partitioning", None)
         self._partitions = frozenset(() if partitioning is None else partitioning.schema.names)
 
@@ -49,7 +46,7 @@ class DatasetSource(ArrowSource):
     def _batches(self, file: Any, piece: int) -> Iterator[Any]:
         scanner = file[piece].scanner(
             schema=self._schema,
-            columns=list(dict.fromkeys(self._outer[j] for j in self._positions)),
+            columns=[self._schema.names[j] for j in sorted({self._outer[j] for j in self._positions})],
             batch_size=self._batch_rows(),
             batch_readahead=1,
             fragment_readahead=1,

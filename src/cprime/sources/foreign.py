@@ -10,7 +10,7 @@ from scipy.sparse import issparse
 
 from cprime._utils.arguments import naming
 from cprime._utils.number_types import is_bfloat16
-from cprime.sources.kinds import are_paths, first_non_number, library_of, without_index
+from cprime.sources.kinds import first_non_number, is_path, library_of, without_index
 from cprime.sources.tables import has_lists, matrix_of_lists, numbers_of, refuse_nested, table_of
 
 _FRAMES = ("pandas", "polars", "pyarrow")
@@ -56,7 +56,7 @@ def plain(data: Any, name: str = "X", narrow: bool = False) -> Any:
     # NumPy makes an array of one object of these; sparse matrices of SciPy may be dicts.
     if isinstance(data, set | frozenset | dict | Iterator) and library != "scipy":
         raise TypeError(f"{name} must be an array, a list or a table of numbers, got {type(data).__name__}.")
-    if are_paths(data):
+    if is_path(data):
         return data
     if isinstance(data, list | tuple):
         with naming(name):

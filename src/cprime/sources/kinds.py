@@ -106,9 +106,10 @@ def described(items: Sequence[str]) -> str:
     return f"{shown} and {len(items) - 12} more" if len(items) > 12 else shown or "none"
 
 
-def are_paths(data: Any) -> bool:
-    """Return whether data are a list or a tuple of paths, and not empty."""
-    return isinstance(data, list | tuple) and bool(data) and all(isinstance(path, str | os.PathLike) for path in data)
+def is_path(data: Any) -> bool:
+    """Return whether data are a path, or a list or tuple of paths that is not empty."""
+    paths = data if isinstance(data, list | tuple) else (data,)
+    return bool(paths) and all(isinstance(path, str | os.PathLike) for path in paths)
 
 
 def library_of(data: Any) -> str:
@@ -276,7 +277,7 @@ class Columns:
         """
         self._list = None
         kinds = self._chosen_kinds
-        if any_lists(kinds) and len(kinds) > 1:
+        if any_lists(kinds):
             self._take_list()
         any_other = any(isinstance(kind, str) for kind in set(kinds))  # fast if many types are equal
         wrong = [j for j, kind in enumerate(kinds) if isinstance(kind, str)] if any_other else []
@@ -284,8 +285,6 @@ class Columns:
             raise ValueError(f"{self.name} must hold numbers, got values of type {kinds[wrong[0]]}")
         if wrong and self._names is not None:
             raise ValueError(self._not_numeric([(self._names[self._positions[j]], str(kinds[j])) for j in wrong]))
-        if any_lists(kinds):
-            self._take_list()
         if self.n_features == 0:
             raise ValueError(f"{self.name} must have at least one column of data, got none")
 

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from cprime._utils.files import Stamp
 from cprime._utils.messages import require
 from cprime.sources.arrow import ArrowSource, reading, stored_columns
-from cprime.sources.columns import flat, is_flat
-from cprime.sources.kinds import index_columns
+from cprime.sources.columns import flat
 
 _PIECE_ROWS = 2**14
 
@@ -34,7 +33,7 @@ class LanceSource(ArrowSource):
         counts = np.diff([*range(0, n_rows, _PIECE_ROWS), n_rows]).tolist()
         files = (Stamp.from_path(dataset.uri),) if os.path.isdir(dataset.uri) else ()
         super().__init__(name, *stored_columns(dataset.schema), counts, files)
-        self._index, self._is_flat = index_columns(dataset.schema, name), is_flat(dataset.schema)
+        self._learn_schema(dataset.schema)
         self._dataset = dataset
         self._place = str(dataset.version)
 

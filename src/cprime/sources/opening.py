@@ -16,7 +16,7 @@ from cprime.sources.base import Source, makes_result_of
 from cprime.sources.derived import AS_HELD, MaterializedSource
 from cprime.sources.folder import FolderSource, check_format, files_of, has_partitions, parts_of_data_set
 from cprime.sources.foreign import array_of, plain
-from cprime.sources.kinds import are_paths
+from cprime.sources.kinds import is_path
 from cprime.sources.mapped import open_memmap
 from cprime.sources.prepared import Preparation, PreparedSource, complete
 from cprime.sources.spool import COMPRESSED, fetched, unpacked
@@ -125,19 +125,15 @@ def open_data(
     """
     if columns is not None and not isinstance(columns, str | Iterable):
         raise TypeError(f"columns must be a name or a sequence of names or positions, got {columns!r}.")
-    is_file = isinstance(data, str | os.PathLike) or are_paths(data)
+    is_file = is_path(data)
     for name, value in (("header", header), ("separator", separator)):
         if value is not None and not is_file:
             raise ValueError(f"{name} is for .csv and .tsv files, got {type(data).__name__}.")
     if key is not None and not is_file:
         what = f"an open source, {data.name}" if isinstance(data, Source) else type(data).__name__
         raise ValueError(f"key names an array of a file, got {what}.")
-    if isinstance(data, Source):
-        source = data if columns is None else data.select(columns)
-    elif is_file:
-        source = open_path(data, key, header=header, separator=separator).select(columns)
-    else:
-        source = _open_object(data).select(columns)
+    stored = _stored(data, key=key, header=header, separator=separator)
+    source = data if stored is data and columns is None else stored.select(columns)
     _refuse_empty(source)
     return source if chunk_rows is None else source.with_chunk_rows(chunk_rows)
 
@@ -147,16 +143,18 @@ def open_alike(data: Any, columns: Sequence[str] | None) -> Source:
 
     columns: names of the columns, or None
     """
-    if isinstance(data, Source):
-        names, source = tuple(data.columns or ()), data
-    else:
-        stored = open_path(data) if isinstance(data, str | os.PathLike) or are_paths(data) else _open_object(data)
-        names, source = stored._names or (), stored
-    has_all = columns is not None and set(columns) <= set(names)
-    if has_all or source is not data:
-        source = source.select(columns if has_all else None)
+    stored = _stored(data)
+    has_all = columns is not None and set(columns) <= set(stored.columns or ())
+    source = stored if stored is data and not has_all else stored.select(columns if has_all else None)
     _refuse_empty(source)
     return source
+
+
+def _stored(data: Any, **options: Any) -> Source:
+    """Return an open source itself, and other data as a source with no columns chosen; options: those of `open_path`"""
+    if isinstance(data, Source):
+        return data
+    return open_path(data, **options) if is_path(data) else _open_object(data)
 
 
 def _refuse_empty(source: Source) -> None:
@@ -296,8 +294,7 @@ def is_source_like(data: Any) -> bool:
         True for paths, lists of paths, memory maps, sources, and the arrays and data sets of Zarr, h5py, pyarrow and
         Lance.
     """
-    known = isinstance(data, str | os.PathLike | np.memmap | Source) or are_paths(data)
-    return known or _object_opener(data) is not None
+    return is_path(data) or isinstance(data, np.memmap | Source) or _object_opener(data) is not None
 
 
 def _object_opener(data: Any) -> tuple[str, str] | None:

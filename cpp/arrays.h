@@ -48,7 +48,7 @@ template <class T> class StoredRows {
         : array_(array), order_(order), lengths_(lengths) {
         require(stored >= static_cast<int>(Stored::uint8) && stored <= static_cast<int>(Stored::bhalf), "stored");
         points_.stored = static_cast<Stored>(stored);
-        const std::size_t size = static_cast<std::size_t>(bytes_of(points_.stored)), n = array_.shape(0);
+        const std::size_t size = points_.number_bytes(), n = array_.shape(0);
         require(!n || array_.shape(1) <= 1 || array_.stride(1) == 1, "rows must be contiguous");
         require(array_.shape(1) <= MOST_COLUMNS, "more than 2^24 columns");
         require(array_.itemsize() == size, "numbers are of another size");

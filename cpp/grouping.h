@@ -134,12 +134,22 @@ void add_rows(const TableSumsTask<T> &task, std::size_t begin, std::size_t end, 
     }
 }
 
+// Add rows [begin, end) to a table of counts (C,), sums and second moments.
+template <class T>
+void add_to_table(const TableSumsTask<T> &task, std::size_t begin, std::size_t end, double *count, double *first,
+                  double *second) {
+    constexpr int SHORT = 16; // In so few dimensions it takes less time to add each row than to sort rows by component.
+    if (task.H == 1 && !task.means && !task.responsibilities && task.X.D <= SHORT)
+        add_rows(task, begin, end, count, first);
+    else
+        kernels<T>().sum_table(task, begin, end, count, first, second);
+}
+
 // Add the sums of all components by tables, one per piece of the rows, if this is faster: if the tables fit into a
 // cache and components have several entries each. The pieces do not depend on the number of threads and are merged in
 // order. Returns whether the sums have been added.
 template <class T> bool sum_in_tables(const TableSumsTask<T> &task, const Sums &out, int n_threads) {
     constexpr std::size_t FEW = 8, PIECE = 64, MOST_PIECES = 16; // FEW, PIECE: entries per component
-    constexpr std::size_t SHORT = 16;                            // numbers of a row
     const std::size_t C = task.C, D = task.X.D;
     const std::size_t near = std::size_t(1) << (task.H > 1 ? 20 : 17); // bytes; for H = 1 grouping is soon faster
     const std::size_t n = task.X.n, n_entries = n * task.H, width = 1 + out.n_first + out.n_second;
@@ -157,8 +167,6 @@ template <class T> bool sum_in_tables(const TableSumsTask<T> &task, const Sums &
     // of OF_ENTRY additions more.
     constexpr std::size_t OF_SUM = 4, OF_ENTRY = 16;
     n_threads = worth(static_cast<double>(n_entries) * static_cast<double>(OF_SUM * (width + OF_ENTRY)), n_threads);
-    // In few dimensions it takes less time to add each row at once than to sort the rows by component.
-    const bool short_rows = task.H == 1 && !task.means && !task.responsibilities && D <= SHORT;
     const auto sums = [&](std::size_t i) -> Sums {
         double *own = tables.get() + i * C * width;
         return {own, own + C, own + C * (1 + out.n_first), out.n_first, out.n_second};
@@ -167,10 +175,7 @@ template <class T> bool sum_in_tables(const TableSumsTask<T> &task, const Sums &
         const Sums to = sums(i);
         std::fill_n(to.count, C * width, 0.0);
         const std::size_t first = std::min(n, i * step), end = std::min(n, first + step);
-        if (short_rows)
-            add_rows(task, first, end, to.count, to.first);
-        else
-            kernels<T>().sum_table(task, first, end, to.count, to.first, to.second);
+        add_to_table(task, first, end, to.count, to.first, to.second);
     });
     for_each(C, n_threads, [&](std::size_t c) {
         for (std::size_t i = 0; i < n_pieces; ++i)

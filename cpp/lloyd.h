@@ -31,21 +31,24 @@ template <class T, class X> class Lloyd {
 
     // Find the nearest centers, and compute counts (C,), sums (C, D) and the error J of the assignment.
     void assign() {
-        find_nearest();
-        accumulate_of(x_, labels.data(), x_.n, 1, counts.size(), static_cast<const double *>(nullptr), weights_,
-                      nullptr, false, counts.data(), sums.data(), n_threads_);
+        if (second.empty()) {
+            find_nearest();
+            accumulate_of(x_, labels.data(), x_.n, 1, counts.size(), static_cast<const double *>(nullptr), weights_,
+                          nullptr, false, counts.data(), sums.data(), n_threads_);
+            return;
+        }
+        std::swap(labels, before_);
+        assign_with_second(x_, weights_, rows_of_centers(), labels.data(), least.data(), second.data(), counts.data(),
+                           sums.data(), n_threads_);
+        add_error();
     }
 
     // Find the nearest centers, and compute the error J.
     void find_nearest() {
-        const Rows<T> m{centers_, x_.D, counts.size(), x_.D};
         std::swap(labels, before_);
-        if (second.empty())
-            nearest_of(x_, m, n_assigned_ ? before_.data() : nullptr, 1, labels.data(), least.data(), n_threads_);
-        else
-            two_nearest_of(x_, m, labels.data(), least.data(), second.data(), n_threads_);
-        error = weighted_sum(least.data(), weights_, x_.n);
-        ++n_assigned_;
+        nearest_of(x_, rows_of_centers(), n_assigned_ ? before_.data() : nullptr, 1, labels.data(), least.data(),
+                   n_threads_);
+        add_error();
     }
 
     // Move the centers to the means of their rows; a center without rows stays. Returns the sum of squared shifts.
@@ -78,6 +81,12 @@ template <class T, class X> class Lloyd {
     double error = 0;                 // J, the weighted sum of `least`
 
   private:
+    Rows<T> rows_of_centers() const { return {centers_, x_.D, counts.size(), x_.D}; }
+    void add_error() {
+        error = weighted_sum(least.data(), weights_, x_.n);
+        ++n_assigned_;
+    }
+
     const X x_;
     const double *weights_;
     T *centers_;

@@ -47,6 +47,10 @@ template <Stored stored> inline __m512 wide_vector(const void *from, __mmask16 m
 
 // Convert `count` contiguous numbers.
 template <Stored stored, class T> inline void widen_as(const char *from, T *__restrict out, std::size_t count) {
+    if constexpr (stored == Stored::ordered) {
+        std::memcpy(out, from, count * sizeof(T));
+        return;
+    }
     using Number = std::conditional_t<stored == Stored::uint8, std::uint8_t,
                                       std::conditional_t<stored == Stored::int8, std::int8_t, std::uint16_t>>;
     const auto *__restrict in = reinterpret_cast<const Number *>(from);
@@ -84,6 +88,8 @@ template <class Use> inline auto of_type(Stored stored, Use use) {
         return use(std::integral_constant<Stored, Stored::int8>());
     case Stored::half:
         return use(std::integral_constant<Stored, Stored::half>());
+    case Stored::ordered:
+        return use(std::integral_constant<Stored, Stored::ordered>());
     default:
         return use(std::integral_constant<Stored, Stored::bhalf>());
     }
@@ -99,10 +105,7 @@ template <Stored stored, class T> inline void widen_row(const Points<T> &X, std:
 }
 
 // Return the memory of a row as it is stored.
-template <class T> inline Ahead stored_row(const Points<T> &X, std::size_t i) {
-    const std::size_t size = X.stored == Stored::own ? sizeof(T) : static_cast<std::size_t>(bytes_of(X.stored));
-    return {X.address(i), static_cast<std::size_t>(X.D) * size};
-}
+template <class T> inline Ahead stored_row(const Points<T> &X, std::size_t i) { return {X.address(i), X.row_bytes()}; }
 
 template <int locality = 3, class T> [[gnu::always_inline]] inline void fetch(const Points<T> &X, std::size_t i) {
     fetch<locality>(stored_row(X, i));
@@ -110,8 +113,7 @@ template <int locality = 3, class T> [[gnu::always_inline]] inline void fetch(co
 
 // Return how many rows ahead to prefetch: narrow rows arrive fast if many of them are requested at once.
 template <class T> inline std::size_t rows_ahead(const Points<T> &X) {
-    const std::size_t bytes = static_cast<std::size_t>(X.D) * static_cast<std::size_t>(bytes_of(X.stored));
-    return std::clamp<std::size_t>(8192 / std::max<std::size_t>(bytes, 1), 8, 32);
+    return std::clamp<std::size_t>(8192 / std::max<std::size_t>(X.row_bytes(), 1), 8, 32);
 }
 
 // Convert rows [begin, end) to consecutive rows of `out`. The rows after them are prefetched, because they are likely
@@ -119,7 +121,7 @@ template <class T> inline std::size_t rows_ahead(const Points<T> &X) {
 template <class T> inline void widen_rows(const Points<T> &X, std::size_t begin, std::size_t end, T *out) {
     const auto D = static_cast<std::size_t>(X.D);
     const std::size_t ahead = rows_ahead(X);
-    const bool dense = !X.order && !X.lengths && X.stride == static_cast<std::ptrdiff_t>(D) * bytes_of(X.stored);
+    const bool dense = !X.order && !X.lengths && X.stride == static_cast<std::ptrdiff_t>(X.row_bytes());
     of_type(X.stored, [&](auto stored) {
         if (dense)
             return widen_as<stored>(X.address(begin), out, (end - begin) * D);

@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "arrays.h"
@@ -34,46 +35,42 @@ template <class T, class... Cut> double halve(const SparseRows<T> &X, Cut... cut
     return kernels<T>().sparse->halve(X, cut...);
 }
 
-// Copies of some rows.
-template <class T, class X> class Copied;
+// Some rows, in any order.
+template <class T, class X> class Part;
 
-template <class T> class Copied<T, Points<T>> {
+template <class T> class Part<T, Points<T>> {
   public:
-    Copied(const Points<T> &X, const std::vector<std::int64_t> &which) {
-        const auto D = static_cast<std::size_t>(X.D);
-        numbers_.resize(which.size() * D);
-        rows = Rows<T>{numbers_.data(), X.D, which.size(), X.D};
-        if (X.stored == Stored::own) {
-            for (std::size_t i = 0; i < which.size(); ++i)
-                std::copy_n(X[static_cast<std::size_t>(which[i])], D, numbers_.data() + i * D);
-            return;
-        }
-        std::vector<std::int64_t> places;
+    Points<T> of(const Points<T> &X, const std::vector<std::int64_t> &which) {
+        places_.clear();
         for (const std::int64_t n : which)
-            places.push_back(static_cast<std::int64_t>(X.place(static_cast<std::size_t>(n))));
+            places_.push_back(static_cast<std::int64_t>(X.place(static_cast<std::size_t>(n))));
         Points<T> some = X;
-        some.n = which.size();
-        some.order = places.data();
-        kernels<T>().widen(some, 0, some.n, numbers_.data());
+        some.n = places_.size();
+        some.order = places_.data();
+        if (X.stored == Stored::own)
+            some.stored = Stored::ordered;
+        return some;
     }
-    Points<T> rows;
 
   private:
-    std::vector<T> numbers_;
+    std::vector<std::int64_t> places_;
 };
 
-template <class T> class Copied<T, SparseRows<T>> {
+// Sparse rows are copied. The memory is kept for the next ones.
+template <class T> class Part<T, SparseRows<T>> {
   public:
-    Copied(const SparseRows<T> &X, const std::vector<std::int64_t> &which) : begin_{0} {
+    SparseRows<T> of(const SparseRows<T> &X, const std::vector<std::int64_t> &which) {
+        values_.clear();
+        columns_.clear();
+        begin_.assign(1, 0);
         for (const std::int64_t n : which) {
             const SparseRow<T> x = row_of(X, static_cast<std::size_t>(n));
             values_.insert(values_.end(), x.values, x.values + x.length);
             columns_.insert(columns_.end(), x.columns, x.columns + x.length);
             begin_.push_back(static_cast<std::int64_t>(values_.size()));
         }
-        rows = {values_.data(), columns_.data(), begin_.data(), which.size(), X.D};
+        return {values_.data(), columns_.data(), begin_.data(), which.size(), X.D};
     }
-    SparseRows<T> rows;
 
   private:
     std::vector<T> values_;
@@ -286,6 +283,16 @@ template <class T, class X> class Jumps {
         return best > -std::numeric_limits<double>::infinity();
     }
 
+    // Return some rows of X, in any order, and their weights; X and its weights if these are all.
+    std::pair<X, const double *> part_of(const std::vector<std::int64_t> &rows) {
+        if (rows.size() == X_.n)
+            return {X_, weights_};
+        some_weights_.clear();
+        for (std::size_t i = 0; weights_ && i < rows.size(); ++i)
+            some_weights_.push_back(weights_[rows[i]]);
+        return {part_.of(X_, rows), weights_ ? some_weights_.data() : nullptr};
+    }
+
     // Try a jump, followed by Lloyd's iterations of the centers around. Returns whether J falls; if not, nothing
     // changes.
     bool tried(std::size_t from, std::size_t to, const Budget &budget) {
@@ -307,14 +314,10 @@ template <class T, class X> class Jumps {
             std::copy_n(center(around[i]), D_, local.data() + i * D_);
         const double *halves = halves_.data() + to * 2 * D_;
         std::transform(halves, halves + 2 * D_, local.data(), [](double v) { return static_cast<T>(v); });
-        const Copied<T, X> copied(X_, rows);
-        std::vector<double> weights(weights_ ? rows.size() : 0);
-        for (std::size_t i = 0; i < weights.size(); ++i)
-            weights[i] = weights_[rows[i]];
         // For so few centers, the search for the two nearest takes less time, except in few dimensions.
         const bool two = std::is_same_v<X, Points<T>> && !is_direct(around.size(), 1, X_.D);
-        Lloyd<T, X> some(copied.rows, weights_ ? weights.data() : nullptr, local.data(), around.size(), two,
-                         n_threads_);
+        const auto [part, weights] = part_of(rows);
+        Lloyd<T, X> some(part, weights, local.data(), around.size(), two, n_threads_);
         const double bar = before * (1 - 64 * static_cast<double>(std::numeric_limits<T>::epsilon()));
         double last = std::numeric_limits<double>::infinity();
         bool lower = false;
@@ -351,6 +354,8 @@ template <class T, class X> class Jumps {
 
   private:
     Lloyd<T, X> all_;
+    Part<T, X> part_;
+    std::vector<double> some_weights_;
     std::vector<std::size_t> begins_;
     std::vector<std::int64_t> members_;
     std::vector<double> gains_, prices_;

@@ -18,10 +18,9 @@ template <class T> struct Rows {
 };
 
 // How the numbers of rows are stored: in the type of the arithmetic, as bytes, or as 16-bit floats (IEEE half, and
-// bfloat16, the upper half of a float32).
-enum class Stored : std::uint8_t { own, uint8, int8, half, bhalf };
-
-CPRIME_INLINED int bytes_of(Stored stored) { return stored == Stored::uint8 || stored == Stored::int8 ? 1 : 2; }
+// bfloat16, the upper half of a float32). Rows that are in the type of the arithmetic but in another order, `ordered`,
+// are read as those of the narrower types: they are copied a few at a time.
+enum class Stored : std::uint8_t { own, uint8, int8, half, bhalf, ordered };
 
 template <class T> struct Points;
 
@@ -56,6 +55,13 @@ template <class T> struct Points {
             return slots->read(*slots, *this, i);
         return reinterpret_cast<const T *>(data + static_cast<std::ptrdiff_t>(i) * stride);
     }
+    // Return the bytes of a number, and of a row, as they are stored.
+    CPRIME_INLINED std::size_t number_bytes() const {
+        if (stored == Stored::own || stored == Stored::ordered)
+            return sizeof(T);
+        return stored == Stored::uint8 || stored == Stored::int8 ? 1 : 2;
+    }
+    CPRIME_INLINED std::size_t row_bytes() const { return static_cast<std::size_t>(D) * number_bytes(); }
     // Return the position at which row i is stored, and its address.
     CPRIME_INLINED std::size_t place(std::size_t i) const { return order ? static_cast<std::size_t>(order[i]) : i; }
     CPRIME_INLINED const char *address(std::size_t i) const {

@@ -86,19 +86,6 @@ void nearest_of(const SparseRows<T> &x, const Rows<T> &m, const std::int32_t *hi
 }
 
 template <class T>
-void two_nearest_of(const SparseRows<T> &x, const Rows<T> &m, std::int32_t *labels, T *least, T *second,
-                    int n_threads) {
-    std::vector<std::int32_t> kept(2 * x.n);
-    std::vector<T> distances(2 * x.n);
-    nearest_of(x, m, nullptr, 2, kept.data(), distances.data(), n_threads);
-    for (std::size_t n = 0; n < x.n; ++n) {
-        labels[n] = kept[2 * n];
-        least[n] = distances[2 * n];
-        second[n] = distances[2 * n + 1];
-    }
-}
-
-template <class T>
 void accumulate_of(const SparseRows<T> &x, const std::int32_t *kept, std::size_t n, int H, std::size_t C,
                    const double *q, const double *weight, const std::int64_t *subset, bool onto, double *counts,
                    double *sums, int n_threads) {
@@ -114,6 +101,21 @@ void accumulate_of(const SparseRows<T> &x, const std::int32_t *kept, std::size_t
                  [&](const Segment &segment, Part, const Sums &to) {
                      kernels<T>().sparse->accumulate(task, segment.begin, segment.end, to.count, to.first);
                  });
+}
+
+template <class T>
+void assign_with_second(const SparseRows<T> &x, const double *weights, const Rows<T> &m, std::int32_t *labels, T *least,
+                        T *second, double *counts, double *sums, int n_threads) {
+    std::vector<std::int32_t> kept(2 * x.n);
+    std::vector<T> distances(2 * x.n);
+    nearest_of(x, m, nullptr, 2, kept.data(), distances.data(), n_threads);
+    for (std::size_t n = 0; n < x.n; ++n) {
+        labels[n] = kept[2 * n];
+        least[n] = distances[2 * n];
+        second[n] = distances[2 * n + 1];
+    }
+    accumulate_of(x, labels, x.n, 1, m.n, static_cast<const double *>(nullptr), weights, nullptr, false, counts, sums,
+                  n_threads);
 }
 
 } // namespace cprime

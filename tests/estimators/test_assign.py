@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
 
 import cprime
@@ -156,3 +157,48 @@ def test_bad_arguments_are_named(change, message):
     given = {"X": [[1.0, 2.0]], "centers": [[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]], **change}
     with pytest.raises((TypeError, ValueError), match=message):
         cprime.assign(**given)
+
+
+@pytest.mark.parametrize("kind", kinds_of_data(60, 5))
+@pytest.mark.parametrize("metric", METRICS[:2])
+def test_bounds_of_sizes_are_kept_at_the_least_cost(kind, metric, tmp_path):
+    X, centers = kinds_of_data(60, 5)[kind], kinds_of_data(10, 5)["float64"]
+    dense = X.toarray() if hasattr(X, "toarray") else np.asarray(X, dtype=np.float64)
+    every = all_distances(dense, centers, metric)
+    costs = np.square(every) if metric == "euclidean" else every
+    rows, slots = linear_sum_assignment(np.repeat(costs, 7, axis=1))
+    out = tmp_path / "ids.npy", None
+    ids, distances = cprime.assign(X, centers, metric=metric, size_max=7, out=out)
+    assert np.bincount(ids).max() <= 7
+    np.testing.assert_allclose(distances, every[np.arange(60), ids], rtol=1e-3, atol=1e-3)
+    assert costs[np.arange(60), ids].sum() <= costs[rows, slots // 7].sum() * (1 + 1e-3)
+    np.testing.assert_array_equal(np.load(out[0]), ids)
+    least = cprime.assign(X, centers, metric=metric, size_min="0.5x", size_max="1.5x")[0]
+    assert 3 <= np.bincount(least, minlength=10).min() <= np.bincount(least).max() <= 9
+
+
+def test_bounds_of_sizes_do_not_depend_on_chunks_and_threads():
+    X, centers = kinds_of_data(600, 5)["float64"], kinds_of_data(10, 5)["float64"]
+    found = [
+        cprime.assign(data, centers, size_max="1.1x", n_threads=n)
+        for data in (X, cprime.open_data(X, chunk_rows=70))
+        for n in (1, 2)
+    ]
+    for ids, distances in found[1:]:
+        np.testing.assert_array_equal(ids, found[0][0])
+        np.testing.assert_array_equal(distances, found[0][1])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"n_nearest": 2}, "size_max and size_min need n_nearest=1"),
+        ({"metric": "inner_product"}, "size_max and size_min need n_nearest=1 and distances"),
+        ({"size_max": 5}, "size_max=5 allows 50 points in 10 clusters, got 60"),
+        ({"size_max": "x"}, "size_max must be an integer"),
+    ],
+)
+def test_bounds_of_sizes_that_cannot_be_are_named(given, message):
+    X, centers = kinds_of_data(60, 5)["float64"], kinds_of_data(10, 5)["float64"]
+    with pytest.raises(ValueError, match=message):
+        cprime.assign(X, centers, **{"size_max": 7, **given})

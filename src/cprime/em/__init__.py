@@ -43,7 +43,7 @@ from cprime.em.k_means import Exchange, Lloyd, Settings, hard_free_energy
 from cprime.em.loop import HISTORY, FitPlan, Run, assigned, begin, hard_start, proceed, reached, run, sample_rows
 from cprime.em.mixture import EM, MixtureSettings, Momentum, free_energy
 from cprime.em.online import ALL, k_means_step, mixture_step, rate, toward_means
-from cprime.em.sizes import BoundedSizes, SizeBounds
+from cprime.em.sizes import BoundedSizes, SizeBounds, assign_within
 from cprime.em.solving import FirstModel, Problem, Runs, solve
 from cprime.em.stages import Accept, End, Final, Stage, Undo, Warmup
 
@@ -84,6 +84,7 @@ __all__ = [
     "Totals",
     "Undo",
     "Warmup",
+    "assign_within",
     "assigned",
     "begin",
     "certify",

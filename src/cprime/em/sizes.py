@@ -162,6 +162,17 @@ class BoundedSizes:
         return replace(best, nearest=ids[:, 0], least=_sum_of(squared[:, 0], weights))
 
 
+def assign_within(data: Data, centers: Floats, bounds: SizeBounds) -> tuple[NDArray[np.int32], Floats]:
+    """Assign points to centers (C, D), which do not change, within bounds of sizes at the least J.
+
+    Return the cluster of each point (N,), and its squared distance to the center (N,).
+    """
+    weights, candidates = data.source.weights(0, data.n_points), _Candidates(data)  # type: ignore[attr-defined]
+    labels = _assign(candidates, centers, _Options(bounds, weights, 1, 0.0, _FINE, "euclidean")).labels
+    ids, squared = candidates.find(centers)
+    return labels, squared[ids == labels[:, np.newaxis]]
+
+
 class _Balanced(NamedTuple):
     """Assignment of points to clusters within the bounds of sizes, compared with the nearest centers.
 
@@ -307,7 +318,7 @@ def _alternate(data: Data, options: _Options, centers: Floats, candidates: _Cand
     best, labels = None, None
     for iteration in range(1, options.max_iter + 1):
         found = _assign(candidates, centers, options)
-        logger.info("sizes, iteration %d: J %.6g within the bounds", iteration, found.inertia)
+        logger.debug("sizes, iteration %d: J %.6g within the bounds", iteration, found.inertia)
         sums = data.each(SumLabeled(found.labels, len(centers)))
         if options.by_distances:
             n_reassigned = data.n_points if labels is None else np.count_nonzero(labels != found.labels)

@@ -8,8 +8,10 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils.validation import _get_feature_names
 
+from cprime import em
 from cprime._utils.number_types import check_largest
 from cprime._utils.threads import by_pieces
+from cprime.estimators.constraints import resolve_bounds
 from cprime.estimators.kmeans import KMeans
 from cprime.estimators.nearest_center import distances_from
 from cprime.estimators.opening import precision_of
@@ -32,6 +34,8 @@ def assign(
     n_nearest: int = 1,
     metric: str = "euclidean",
     *,
+    size_max: Any = None,
+    size_min: Any = None,
     n_threads: int | None = None,
     out: Any = None,
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
@@ -53,6 +57,10 @@ def assign(
     metric : {"euclidean", "cosine", "inner_product"}, default="euclidean"
         "euclidean" and "cosine" search the least distance, "inner_product" the greatest scalar product x·c. "cosine"
         does not accept rows of zeros, which have no direction.
+    size_max, size_min : int, str, array-like of shape (n_centers,) or None, default=None
+        Most and fewest rows of a center, as in `KMeans`; "1.2x" is a multiple of the mean number. The rows are then
+        assigned within these bounds, with the least sum of squared distances, not all to their nearest centers. All
+        rows are in memory; n_nearest must be 1, and metric not "inner_product".
     n_threads : int or None, default=None
         Threads to use; None is every processor that the process may use. Results do not depend on it.
     out : tuple of two, default=None
@@ -85,7 +93,8 @@ def assign(
         n = check_at_most(n_nearest, "n_nearest", len(rows), "len(centers)")
         if metric == "cosine":
             rows = unit_rows(rows, "centers")
-        model = KMeans(len(rows), metric="cosine" if metric == "cosine" else "euclidean", n_threads=n_threads)
+        kind = "cosine" if metric == "cosine" else "euclidean"
+        model = KMeans(len(rows), metric=kind, size_max=size_max, size_min=size_min, n_threads=n_threads)
         model.cluster_centers_, model.n_features_in_ = rows.dense(), rows.shape[1]
         X = plain(X, narrow=True)
         if (isinstance(X, np.ndarray) or issparse(X)) and X.ndim == 2 and X.shape[1] != rows.shape[1]:
@@ -94,6 +103,12 @@ def assign(
         if names is not None:  # centers have no column names, so any names of X are accepted
             model.feature_names_in_ = names
         data = model._opened(X)
+        if size_max is not None or size_min is not None:
+            if n > 1 or metric == "inner_product":
+                raise ValueError(f"size_max and size_min need n_nearest=1 and distances, got {n} and {metric!r}.")
+            labels, squared = em.assign_within(data, model.cluster_centers_, resolve_bounds(model, data))
+            own = partial(_of_rows, labels, distances_from(squared, metric))
+            return data.map(own, None, (np.int32, np.float64), out, numbered=True)
         if metric == "inner_product":
             job = partial(_most_similar, model.cluster_centers_, n)
         else:
@@ -108,6 +123,13 @@ def _checked_centers(centers: Any) -> Floats:
         found = checked(centers, "centers", dtype=precision_of(centers), order="C")
     check_largest(Dense(found).extent()[0], found.dtype, found.shape[1], "centers")
     return found
+
+
+def _of_rows(
+    labels: NDArray[np.int32], distances: NDArray[np.float64], X: Rows, first: int
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Return the labels and distances of the rows X, of which the first one has the index `first`: (n,) each."""
+    return labels[first : first + len(X)], distances[first : first + len(X)]
 
 
 def _nearest(centers: Floats, n: int, metric: str, X: Rows) -> tuple[NDArray[np.int32], NDArray[np.float64]]:

@@ -27,7 +27,7 @@ def far_start(X, C, n_far):
 def test_empty_clusters_are_given_far_points(dtype, weighted, n_far, caplog):
     X = clustered(200, 3, dtype)
     weight = np.random.default_rng(0).random(200) if weighted else None
-    with caplog.at_level(logging.INFO, logger="cprime"):
+    with caplog.at_level(logging.DEBUG, logger="cprime"):
         km = KMeans(8, init=far_start(X, 8, n_far), tol=0).fit(X, sample_weight=weight)
     assert km.n_relocated_ >= n_far
     assert set(km.labels_) == set(range(8))

@@ -9,6 +9,7 @@ import pytest
 from estimator_data import MAKERS
 
 from cprime import GaussianMixture, KMeans
+from cprime.em import loop
 from fits import clustered
 
 every_estimator = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
@@ -30,7 +31,7 @@ def test_verbose_shows_every_iteration_on_standard_error(make, capsys):
 
 @pytest.mark.parametrize("n_active", [2, None])
 def test_what_a_mixture_has_not_measured_is_not_said(n_active, caplog):
-    with caplog.at_level(logging.INFO, logger="cprime"):
+    with caplog.at_level(logging.DEBUG, logger="cprime"):
         gm = GaussianMixture(4, n_active=n_active, random_state=0).fit(clustered(200, 2))
     assert np.isnan(gm.history_["quantization_error"]).all()
     messages = [record.getMessage() for record in caplog.records]
@@ -64,8 +65,10 @@ def fit_that_fails(make):
 
 
 @every_estimator
-def test_log_has_every_iteration(make, caplog):
-    with caplog.at_level(logging.INFO, logger="cprime"):
+def test_log_has_every_iteration_and_one_a_minute_at_the_level_info(make, caplog, monkeypatch):
+    clock = iter(range(0, 10**9, 20))
+    monkeypatch.setattr(loop, "perf_counter", lambda: next(clock))
+    with caplog.at_level(logging.DEBUG, logger="cprime"):
         estimator = make(4, random_state=0).fit(clustered(200, 2))
     messages = [record.getMessage() for record in caplog.records]
     messages = [message for message in messages if not message.startswith("start, k-means: ")]
@@ -74,11 +77,13 @@ def test_log_has_every_iteration(make, caplog):
         f"converged after {estimator.n_iter_} iterations",
     ]
     assert {record.name for record in caplog.records} == {"cprime"}
-    assert {record.levelno for record in caplog.records} == {logging.INFO}
+    levels = [record.levelno for record in caplog.records if record.getMessage() in messages]
+    every_minute = [logging.DEBUG if i % 3 else logging.INFO for i in range(1, estimator.n_iter_ + 1)]
+    assert levels == [*every_minute, logging.INFO]
 
 
 def test_verbose_does_not_say_twice_what_somebody_listens_to(caplog, capsys):
-    with caplog.at_level(logging.INFO, logger="cprime"):
+    with caplog.at_level(logging.DEBUG, logger="cprime"):
         km = KMeans(4, verbose=1, random_state=0).fit(clustered(200, 2))
     assert len(caplog.records) == km.n_iter_ + 1
     assert capsys.readouterr().err == ""

@@ -1,5 +1,6 @@
 """Messages for users: memory sizes as text, warnings that point at the user's code, errors about missing libraries."""
 
+import logging
 import re
 import sys
 import warnings
@@ -48,6 +49,14 @@ def shown_bytes(n: int) -> str:
         if size < 1024 or unit == "GiB":
             break
     return f"{size:,.1f} {unit}"
+
+
+def iteration_level(before: float, seconds: float) -> int:
+    """Return the level of the log line of an iteration: INFO for the first one of a minute, DEBUG for all others.
+
+    before: seconds of the run before the iteration    seconds: those of the iteration
+    """
+    return logging.INFO if (before + seconds) // 60 > before // 60 else logging.DEBUG
 
 
 _INSIDE = ("cprime", "sklearn")  # packages whose code is not the user's

@@ -29,11 +29,11 @@ def shown(verbose: int = 1, log: logging.Logger = _logger) -> Iterator[None]:
 
 
 @contextmanager
-def _handled_by(handler: logging.Handler, log: logging.Logger) -> Iterator[None]:
+def _handled_by(handler: logging.Handler, log: logging.Logger, lowest: int = logging.DEBUG) -> Iterator[None]:
     handler.setFormatter(logging.Formatter("[cprime] %(message)s"))
     level = log.level
     log.addHandler(handler)
-    log.setLevel(logging.INFO)
+    log.setLevel(lowest)
     try:
         yield
     finally:
@@ -154,7 +154,7 @@ class ProgressBar(RowsProgress):
         Number of rows of data that are read in chunks. It is needed only if the bar's method `rows` is passed to the
         method `watched` of the source.
     transient : bool, default=False
-        Whether to remove the bar at the end; no log lines are written then.
+        Whether to remove the bar at the end. Where no bar can be drawn, one line a minute is written then, no others.
     quiet : bool, default=False
         Whether to show nothing.
 
@@ -196,10 +196,17 @@ class ProgressBar(RowsProgress):
         self._mixture = hasattr(estimator, "n_components")
         if self._progress is not None:
             self._task = self._progress.add_task(f"{self._name} seeding", total=None, figures="")
-        if self._quiet or self._transient:
-            return
         above, log = self._progress is not None, logging.getLogger(getattr(estimator, "_log", "cprime"))
-        self._lines.enter_context(_handled_by(_LogAboveBar(self._progress.console), log) if above else shown(log=log))
+        if self._quiet or (self._transient and (above or _logger.isEnabledFor(logging.INFO))):
+            return
+        if self._transient:
+            minutes = logging.StreamHandler(sys.stderr)
+            minutes.addFilter(lambda record: hasattr(record, "iteration"))
+            self._lines.enter_context(_handled_by(minutes, log, logging.INFO))
+        else:
+            self._lines.enter_context(
+                _handled_by(_LogAboveBar(self._progress.console), log) if above else shown(log=log)
+            )
 
     def on_iteration(self, row: Mapping[str, Any]) -> None:
         """Update the bar after an iteration; row: values of this iteration, as in `history_`."""

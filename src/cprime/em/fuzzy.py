@@ -24,6 +24,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime._utils.messages import iteration_level
 from cprime.kernels import Floats, Rows, means, posterior, without_negligible
 from cprime.model.tied_spherical import variance_floor
 
@@ -244,7 +245,9 @@ def run(
         row = (found.objective, len(X) * len(centers), perf_counter() - start)
         difference = abs(fit.objective - found.objective)
         fit = FuzzyRun(moved, rule, found.objective, (*fit.history, row), converged=difference <= tol * found.squares)
-        logger.info("iteration %d: objective %.6g, %.3f s", iteration, row[0], row[2], extra={"iteration": iteration})
+        level = iteration_level(sum(seconds for *_, seconds in fit.history[:-1]), row[2])
+        line = "iteration %d: objective %.6g, %.3f s"
+        logger.log(level, line, iteration, row[0], row[2], extra={"iteration": iteration})
         if callback is not None:
             named = dict(zip(HISTORY.names or (), row, strict=True))
             change = difference / found.squares if found.squares else difference

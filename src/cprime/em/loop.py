@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime._utils.messages import iteration_level
 from cprime._utils.random import Key
 from cprime._utils.storable import storable
 from cprime._utils.values import replace
@@ -324,7 +325,8 @@ def report(run: Run, plan: FitPlan, change: float) -> bool:
     if plan.callback is None and not logger.isEnabledFor(logging.INFO):
         return False
     row = dict(zip(HISTORY.names or (), run.rows[-1], strict=True))
-    logger.info(
+    logger.log(
+        iteration_level(sum(seconds for *_, seconds in run.rows[:-1]), row["seconds"]),
         plan.title + "iteration %d: %s, %d points reassigned, %.3f s",
         n_iter,
         reached(row["lower_bound"], row["quantization_error"]),

@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import pairwise_distances
 
+from cprime._utils.messages import iteration_level
 from cprime.kernels import Dense, Floats
 
 logger = logging.getLogger("cprime")
@@ -46,7 +47,7 @@ class MedoidsRun:
     medoids (C,): row indices of the points that represent the clusters
     objectives: Σ_n w_n min_c V at the start and after every iteration, with dissimilarities V to the medoids
     n_swaps: number of replaced medoids, over all iterations    stopped: whether the callback ended the run
-    begun: start time of the current iteration [s]
+    begun: start time of the current iteration [s]    seconds: time of all iterations before it [s]
     """
 
     medoids: Places
@@ -55,6 +56,7 @@ class MedoidsRun:
     converged: bool = False
     stopped: bool = False
     begun: float = field(default_factory=perf_counter)
+    seconds: float = 0.0
 
 
 Callback = Callable[[Mapping[str, Any], MedoidsRun, bool], bool]  # arguments: history row, state, whether run is over
@@ -259,8 +261,10 @@ def _record(fit: MedoidsRun, total: float, n_swaps: int, max_iter: int, callback
     fit.objectives.append(total)
     fit.n_swaps += n_swaps
     n = len(fit.objectives) - 1
-    logger.info("iteration %d: sum of dissimilarities %.6g, %d swaps", n, total, fit.n_swaps, extra={"iteration": n})
+    seconds = perf_counter() - fit.begun
+    level, line = iteration_level(fit.seconds, seconds), "iteration %d: sum of dissimilarities %.6g, %d swaps"
+    logger.log(level, line, n, total, fit.n_swaps, extra={"iteration": n})
     if callback is not None:
-        row = {"iteration": n, "objective": total, "n_swaps": n_swaps, "seconds": perf_counter() - fit.begun}
+        row = {"iteration": n, "objective": total, "n_swaps": n_swaps, "seconds": seconds}
         fit.stopped = callback({**row, "change": float(n_swaps)}, fit, fit.converged or n == max_iter)
-    fit.begun = perf_counter()
+    fit.seconds, fit.begun = fit.seconds + seconds, perf_counter()

@@ -75,9 +75,9 @@ def test_ids_and_data_of_lists_are_written(cprime, of_documents, documents, X, t
     assert cprime(*args, "-o", tmp_path / "labels.parquet", "--chunk-rows", 70).code == 0
     stored = pd.read_parquet(documents)
     labels = pd.read_parquet(tmp_path / "labels.parquet")
-    assert list(labels) == ["doc", "label", "distance"]
+    assert list(labels) == ["doc", "embedding", "label", "distance"]
     rows = read(folder)
-    assert list(rows) == ["doc", "distance", "embedding", "cluster"]
+    assert list(rows) == ["doc", "embedding", "distance", "cluster"]
     merged = rows.merge(stored, on="doc").merge(labels, on="doc")
     assert len(merged) == len(X)
     np.testing.assert_array_equal(np.stack(merged["embedding_x"]), np.stack(merged["embedding_y"]))
@@ -148,12 +148,6 @@ def test_names_that_are_taken(fails, model, write, X, tmp_path):
         assert f"are both called '{name}'" in line
     source = write("y.parquet", {"label": np.arange(len(X)), "a": X[:, 0], "b": X[:, 1]})
     assert "are both called 'label'" in fails("predict", model, source, "--id", "label", "-o", tmp_path / "l.csv")
-
-
-def test_data_in_the_output_need_a_partition(cprime, model, write, X):
-    outcome = cprime("predict", model, write("x.npy", X), "--with-data", "-o", "l.npy")
-    assert outcome.code == 2
-    assert "--with-data is for --partition-by-cluster" in outcome.err
 
 
 def test_the_folder_is_read_again(cprime, model, write, X, tmp_path, caplog):

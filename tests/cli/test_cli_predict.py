@@ -61,3 +61,60 @@ def test_info_shows_the_figures_of_the_model(cprime, model):
     assert outcome.code == 0
     for word in ("kmeans", "components C", "free energy F", "a, b", package.__version__):
         assert word in outcome.out
+
+
+FITS = [(), ("--metric", "cosine"), ("--scale",), ("--chunk-rows", 50), ("--dtype", "float32")]
+
+
+@pytest.mark.parametrize("options", FITS)
+def test_the_nearest_clusters_are_those_of_all_distances(options, cprime, write, X, tmp_path):
+    source, path, out = write("x.csv", X), tmp_path / "m.safetensors", tmp_path / "l.npy"
+    assert cprime("fit", source, "-k", 9, *options, "-o", path, "-q").code == 0
+    chunks = options if "--chunk-rows" in options else ()
+    assert cprime("predict", path, source, "--nearest", 3, "-o", out, *chunks, "-q").code == 0
+    found, estimator = np.load(out), package.load(path)
+    distances = estimator.transform(source)
+    order = np.argsort(distances, axis=1, kind="stable")[:, :3]
+    assert found.dtype.names == ("label", *(f"{what}_{n}" for n in (1, 2, 3) for what in ("nearest", "distance")))
+    np.testing.assert_array_equal(found["label"], estimator.predict(source))
+    np.testing.assert_array_equal(found["nearest_1"], found["label"])
+    for n in range(3):
+        near = np.take_along_axis(distances, found[f"nearest_{n + 1}"][:, np.newaxis], 1)[:, 0]
+        np.testing.assert_allclose(near, np.take_along_axis(distances, order, 1)[:, n], rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(found[f"distance_{n + 1}"], near, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("options", FITS)
+def test_new_rows_are_assigned_within_bounds_of_sizes(options, cprime, write, X, new, tmp_path):
+    source, path, out = write("x.csv", new[:100]), tmp_path / "m.safetensors", tmp_path / "l.npy"
+    assert cprime("fit", write("train.csv", X), "-k", 9, *options, "-o", path, "-q").code == 0
+    chunks = options if "--chunk-rows" in options else ()
+    bounds = ("--size-max", "1.2x", "--size-min", 7, "--distance", *chunks)
+    figures = cprime("predict", path, source, *bounds, "-o", out, "--json").json
+    sizes, found, estimator = np.bincount(np.load(out)["label"], minlength=9), np.load(out), package.load(path)
+    assert (figures["sizes"]["least"], figures["sizes"]["greatest"]) == (sizes.min(), sizes.max())
+    assert 7 <= sizes.min() <= sizes.max() <= 14
+    distances = estimator.transform(source)
+    own = np.take_along_axis(distances, found["label"][:, np.newaxis], 1)[:, 0]
+    np.testing.assert_allclose(found["distance"], own, rtol=1e-5, atol=1e-6)
+    free = cprime("predict", path, source, "--size-max", 100, "-o", out, "-q", *chunks)
+    assert free.code == 0
+    np.testing.assert_array_equal(np.load(out), estimator.predict(source))
+
+
+def test_clusters_and_bounds_that_cannot_be_are_refused(cprime, fails, model, write, X, tmp_path):
+    source, out = write("x.csv", X), ("-o", tmp_path / "l.npy")
+    assert (
+        fails("predict", model, source, "--nearest", 10, *out)
+        == "--nearest 10 is more than the 9 clusters of the model"
+    )
+    assert (
+        fails("predict", model, source, "--size-max", 5, *out)
+        == "--size-max 5 allows 45 points in 9 clusters, got 180."
+    )
+    assert "--size-min '2x' needs" in fails("predict", model, source, "--size-min", "2x", *out)
+    path = tmp_path / "gm.safetensors"
+    assert cprime("fit", source, "-m", "gmm", "-k", 3, "-o", path, "-q").code == 0
+    for option in ("--nearest", "--size-max", "--size-min"):
+        line = fails("predict", path, source, option, 2, *out)
+        assert line == f"{option} needs a k-means, the model is a GaussianMixture"

@@ -16,7 +16,8 @@ pytest.importorskip("pyarrow")
 APPROVED = Path(__file__).parent / "approved"
 COMMANDS = (
     "",
-    *["fit", "plan", "resume", "predict", "info", "merge", "combine", "bound", "report", "sweep", "demo", "completion"],
+    *["fit", "plan", "resume", "update", "predict", "info", "merge", "combine", "bound", "report", "sweep", "demo"],
+    "completion",
 )
 MISTAKES = (
     "fit",
@@ -67,6 +68,14 @@ MISTAKES = (
     "predict model.safetensors x.npy --proba -o l.csv",
     "predict model.safetensors x.npy -o l.xlsx",
     "predict model.safetensors x.npy --json -o -",
+    "predict model.safetensors x.npy --nearest 4 -o l.npy",
+    "predict - - -o l.npy",
+    "fit x.npy - -k 3 -o m.safetensors",
+    "fit x.npy -k 5 --init model.safetensors -o m.safetensors",
+    "fit x.npy -k 3 -m poisson -o m.safetensors",
+    "fit x.npy -k 3 -m categorical --scale -o m.safetensors",
+    "update model.safetensors x.npy",
+    "update model.safetensors x.npy --batch -k 3 -o m.safetensors",
     "sweep x.npy -k 5:2",
     "report model.safetensors x.npy --image-shape 8x8 -o r.html",
 )
@@ -101,7 +110,7 @@ def test_help_fits_into_80_columns_and_is_as_approved(command, cprime, monkeypat
     assert outcome.code == 0
     assert max(map(len, outcome.out.splitlines())) <= 80
     assert "…\n" not in outcome.out.replace("A,B,…\n", "").replace("NAME…\n", "")
-    assert "...\n" not in outcome.out.replace("[ARGS]...", "")
+    assert "...\n" not in outcome.out.replace("[ARGS]...", "").replace("DATA...", "")
     approved(f"help-{command or 'cprime'}.txt", outcome.out)
 
 

@@ -291,7 +291,13 @@ def test_a_wrong_value_is_refused_by_name_in_every_way_to_fit(cls, way):
     assert found == []
 
 
-MODELS = {"kmeans": cprime.KMeans, "gmm": cprime.GaussianMixture, "student-t": cprime.StudentTMixture}
+MODELS = {
+    "kmeans": cprime.KMeans,
+    "gmm": cprime.GaussianMixture,
+    "student-t": cprime.StudentTMixture,
+    "poisson": cprime.PoissonMixture,
+    "categorical": cprime.CategoricalMixture,
+}
 IN_COMMANDS = {"search": "graph", "missing": "marginal"}  # values of other options are those of the cases
 # Options of commands that are written otherwise, or not offered. The others have the argument's name.
 COMMANDS = {"n_clusters": "n-components", "init_params": "init", "random_state": "seed"}

@@ -132,7 +132,7 @@ def test_columns_before_the_first_name_are_the_index(written, rng, caplog):
     assert source.columns == ["a", "b"]
     np.testing.assert_allclose(source.read(0, 20), X, rtol=1e-12)
     assert "column 'Unnamed: 0' is the index and is left out of the data" in caplog.text
-    assert source.row_names("Unnamed: 0")(3, 5).to_pylist() == ["star 3", "star 4"]
+    assert source.as_stored(["Unnamed: 0"]).read_stored(3, 5)["Unnamed: 0"].to_pylist() == ["star 3", "star 4"]
     frame.index = pd.MultiIndex.from_product([range(5), range(4)])
     path = written(frame, index=True)
     assert open_data(path).columns == ["a", "b"]

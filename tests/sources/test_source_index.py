@@ -83,7 +83,10 @@ def test_the_index_can_be_chosen_and_can_weigh_rows(how, frame, tmp_path):
 @pytest.mark.parametrize("how", FILES)
 def test_the_index_can_name_rows(how, frame, tmp_path):
     frame.index = pd.Index(NAMES, name="who")
-    assert open_data(stored(frame, how, tmp_path)).row_names("who")(25, 35).to_pylist() == NAMES[25:35]
+    assert (
+        open_data(stored(frame, how, tmp_path)).as_stored(["who"]).read_stored(25, 35)["who"].to_pylist()
+        == NAMES[25:35]
+    )
 
 
 @pytest.mark.parametrize("how", FILES)

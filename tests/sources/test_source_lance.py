@@ -51,8 +51,8 @@ def test_rows_are_in_order_from_any_piece(path, X):
     assert np.array_equal(source.take(rows), expected[rows])
     numbers = open_data(path, columns="number")
     assert np.array_equal(numbers.take(rows)[:, 0], KEPT[rows])
-    names = source.row_names("id")
-    assert names(70, 90).to_pylist() == [f"doc {n}" for n in KEPT[70:90]]
+    names = source.as_stored(["id"])
+    assert names.read_stored(70, 90)["id"].to_pylist() == [f"doc {n}" for n in KEPT[70:90]]
 
 
 def test_a_data_set_is_one_version(lance, path, X):

@@ -144,7 +144,7 @@ def test_fields_of_structures_are_columns(name, tmp_path):
     assert np.array_equal(source.read(60, 200), X[60:200])
     assert np.array_equal(source.read(0, 80), X[:80])
     assert np.array_equal(open_data(tmp_path / name, columns=["e.id"]).read(140, 150)[:, 0], np.arange(140, 150))
-    assert source.row_names("category")(69, 72).to_pylist() == ["c0", "c1", "c2"]
+    assert source.as_stored(["category"]).read_stored(69, 72)["category"].to_pylist() == ["c0", "c1", "c2"]
 
 
 def test_a_stream_of_few_batches_is_read_in_any_order(tmp_path):

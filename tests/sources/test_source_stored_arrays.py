@@ -128,9 +128,9 @@ def test_an_open_dataset_is_read_as_it_is(tmp_path, rng):
 def test_integer_names_of_rows_are_exact(stored, tmp_path):
     large = 2**53 + 1  # float64 cannot represent it
     X = np.tile([[7, large], [8, large + 2], [9, -large]], (10, 1))
-    names = open_data(STORED[stored](tmp_path, X)).row_names("1")
-    assert names(0, 30).tolist() == X[:, 1].tolist()
-    assert names(1, 2).tolist() == [large + 2]
+    names = open_data(STORED[stored](tmp_path, X)).as_stored(["1"])
+    assert names.read_stored(0, 30)["1"].tolist() == X[:, 1].tolist()
+    assert names.read_stored(1, 2)["1"].tolist() == [large + 2]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from cprime.cli.bound import bound
 from cprime.cli.combine import combine
 from cprime.cli.errors import one_line_errors
 from cprime.cli.options import PATH, data_option, model_option, output_file, output_option, search_option
-from cprime.cli.panels import Group, NumberOr, WholeNumber, array_shape, cluster_counts, image_shape
+from cprime.cli.panels import Group, NumberOr, WholeNumber, array_shape, cluster_counts, image_shape, size_bound
 
 
 @click.group(
@@ -54,10 +54,11 @@ def app() -> None:
 @output_option("--keep-partial", is_flag=True, help="On Ctrl-C or SIGTERM, write the current model.")
 @output_option("--bounds", is_flag=True, help="Also compute the exact log-likelihood, in one more pass.")
 @opt.as_json
+@opt.verbose
 @opt.quiet
 @one_line_errors
 def fit(
-    data: str,
+    data: tuple[str, ...],
     k: int,
     output: Path,
     checkpoint: Path | None,
@@ -83,7 +84,7 @@ def fit(
 
 
 @app.command()
-@click.argument("data", metavar="[DATA]", type=str, required=False, help=f"{opt.DATA_HELP} Not with --shape.")
+@opt.data_argument_of(f"{opt.DATA_HELP} Not with --shape.", "[DATA...]", required=False)
 @data_option("--shape", type=array_shape, metavar="ROWSxCOLUMNS", help="Shape of an array, instead of DATA.")
 @model_option("-k", "--n-components", "k", required=True, type=WholeNumber(1), help="Number of clusters C.")
 @opt.mixture
@@ -101,9 +102,12 @@ def fit(
 @opt.max_memory
 @opt.as_json
 @one_line_errors
-def plan(data: str | None, shape: tuple[int, int] | None, k: int, as_json: bool, **given: Any) -> None:
+def plan(data: tuple[str, ...], shape: tuple[int, int] | None, k: int, as_json: bool, **given: Any) -> None:
     """Estimate memory and time of a fit, and what reduces them."""
     opt.check_model(given)
+    if given["model"] not in opt.MODELS[:3]:
+        expected = f"there are plans for {', '.join(opt.MODELS[:3])}, got {given['model']}."
+        raise click.BadParameter(expected, param_hint="'--model'")
     from cprime.cli.files import Request
     from cprime.cli.fit import FitOptions
     from cprime.cli.fit import plan as run
@@ -117,6 +121,7 @@ def plan(data: str | None, shape: tuple[int, int] | None, k: int, as_json: bool,
 @opt.output_of_checkpoint
 @opt.spill
 @opt.as_json
+@opt.verbose
 @opt.quiet
 @one_line_errors
 def resume(
@@ -129,6 +134,46 @@ def resume(
     from cprime.cli.fit import resume as run
 
     run(folder, output, threads, spill, as_json=as_json, quiet=quiet)
+
+
+@app.command()
+@opt.model_argument
+@opt.data_argument
+@model_option(
+    "-k", "--n-components", "k", type=WholeNumber(1), show_default="that of MODEL", help="New number of clusters."
+)
+@model_option("--batch", is_flag=True, help="DATA are only new rows, which change the clusters by one step.")
+@opt.reading
+@opt.weighting
+@opt.missing_of_model
+@opt.threads
+@opt.output
+@opt.as_json
+@opt.verbose
+@opt.quiet
+@one_line_errors
+def update(
+    model: Path,
+    data: tuple[str, ...],
+    k: int | None,
+    batch: bool,
+    output: Path,
+    threads: int | None,
+    as_json: bool,
+    quiet: bool,
+    **given: Any,
+) -> None:
+    """Continue the fit of MODEL on changed DATA.
+
+    Clusters keep their numbers.
+    """
+    if batch and k is not None:
+        raise click.UsageError("-k is for a fit to all rows: it cannot be given with --batch.")
+    from cprime.cli.files import Request
+    from cprime.cli.fit import update as run
+
+    request = Request.from_options(given)
+    run(model, data, request, k, output, threads, batch=batch, as_json=as_json, quiet=quiet)
 
 
 @app.command()
@@ -148,12 +193,17 @@ def resume(
     "--distance", is_flag=True, help="Also write the distance to the center; mixtures: the Mahalanobis distance."
 )
 @output_option("--score", is_flag=True, help="mixtures: also write the log-likelihood of each row.")
+@output_option(
+    "--nearest", type=WholeNumber(1), help="kmeans: also write the N nearest clusters and the distances to them."
+)
+@output_option("--size-max", type=size_bound, metavar="N|1.2x", help="kmeans: most rows of a cluster.")
+@output_option("--size-min", type=size_bound, metavar="N|0.5x", help="kmeans: fewest rows of a cluster.")
 @opt.as_json
 @opt.quiet
 @one_line_errors
 def predict(
     model: Path,
-    data: str,
+    data: tuple[str, ...],
     output: str | None,
     folder: Path | None,
     threads: int | None,
@@ -167,9 +217,6 @@ def predict(
     """
     if output is None and folder is None:
         raise click.UsageError("Missing option '-o' / '--output', or '--partition-by-cluster'.")
-    if given["with_data"] and folder is None:
-        raise click.UsageError("--with-data is for --partition-by-cluster, which was not given.")
-    _check_stdout(output, as_json)
     from cprime.cli.files import Request
     from cprime.cli.predict import PredictOptions
     from cprime.cli.predict import predict as run
@@ -180,9 +227,7 @@ def predict(
 
 @app.command()
 @opt.model_argument
-@click.argument(
-    "data", metavar="[DATA]", type=str, required=False, help="Rows to assign to clusters; required for mixtures."
-)
+@opt.data_argument_of("Rows to assign to clusters; required for mixtures.", "[DATA...]", required=False)
 @model_option(
     "-n",
     "--n-clusters",
@@ -214,13 +259,12 @@ def predict(
 @opt.quiet
 @one_line_errors
 def merge(
-    model: Path, data: str | None, output: str, threads: int | None, as_json: bool, quiet: bool, **given: Any
+    model: Path, data: tuple[str, ...], output: str, threads: int | None, as_json: bool, quiet: bool, **given: Any
 ) -> None:
     """Merge the components of MODEL into clusters.
 
     Writes the cluster of each row of DATA, or of each component without DATA.
     """
-    _check_stdout(output, as_json)
     from cprime.cli.files import Request
     from cprime.cli.merge import MergeOptions, merge_model
 
@@ -233,16 +277,16 @@ app.add_command(bound)
 
 
 @app.command()
-@click.argument("path", metavar="MODEL|DATA|DIR", type=str, help="Model file, data, or checkpoint folder.")
+@opt.data_argument_of("Model file, data, or checkpoint folder.", "MODEL|DIR|DATA...", name="paths")
 @opt.reading
 @opt.as_json
 @one_line_errors
-def info(path: str, as_json: bool, **given: Any) -> None:
+def info(paths: tuple[str, ...], as_json: bool, **given: Any) -> None:
     """Describe a model, data, or a checkpoint."""
     from cprime.cli.files import Request
     from cprime.cli.info import info as run
 
-    run(path, Request.from_options(given), as_json=as_json)
+    run(paths, Request.from_options(given), as_json=as_json)
 
 
 @app.command()
@@ -267,7 +311,7 @@ def info(path: str, as_json: bool, **given: Any) -> None:
 @one_line_errors
 def report(
     model: Path,
-    data: str,
+    data: tuple[str, ...],
     output: Path,
     compare: Path | None,
     threads: int | None,
@@ -312,10 +356,17 @@ def report(
 )
 @output_file("Write the best model to this .safetensors file.")
 @opt.as_json
+@opt.verbose
 @opt.quiet
 @one_line_errors
 def sweep(
-    data: str, counts: tuple[int, ...], output: Path | None, criterion: str, as_json: bool, quiet: bool, **given: Any
+    data: tuple[str, ...],
+    counts: tuple[int, ...],
+    output: Path | None,
+    criterion: str,
+    as_json: bool,
+    quiet: bool,
+    **given: Any,
 ) -> None:
     """Fit DATA with several numbers of clusters; report the best."""
     opt.check_model(given)
@@ -362,8 +413,3 @@ def completion(ctx: click.Context, shell: str) -> None:
     found = get_completion_class(shell)
     assert found is not None
     click.echo(found(app, {}, "cprime", "_CPRIME_COMPLETE").source())
-
-
-def _check_stdout(output: str | None, as_json: bool) -> None:
-    if output == "-" and as_json:
-        raise click.UsageError("--json and -o - both want standard output: give the output a file.")

@@ -13,7 +13,7 @@ from cprime.cli.panels import Command, Number, memory_size
 
 @click.command(cls=Command)
 @opt.model_argument
-@click.argument("data", metavar="DATA", type=str, help="The training data; all rows are read into memory.")
+@opt.data_argument_of("The training data; all rows are read into memory.")
 @search_option(
     "--time-limit",
     type=Number(0),
@@ -39,7 +39,7 @@ from cprime.cli.panels import Command, Number, memory_size
 @one_line_errors
 def bound(
     model: Path,
-    data: str,
+    data: tuple[str, ...],
     time_limit: float,
     tol: float,
     max_memory: str | None,
@@ -56,21 +56,19 @@ def bound(
     """
     from time import perf_counter
 
-    from cprime import load
-    from cprime.cli.files import Request, hinted, opened
-    from cprime.cli.outputs import MODEL_SUFFIXES, check_output
+    from cprime.cli.files import Request, hinted, load_model, opened
+    from cprime.cli.outputs import MODEL_SUFFIXES, check_output, save_model
     from cprime.cli.summary import MODEL_NAMES, print_summary
     from cprime.theory import lower_bound
 
     if output is not None:
-        check_output(output, MODEL_SUFFIXES, (Path(data),))
+        check_output(output, MODEL_SUFFIXES, tuple(map(Path, data)))
     start = perf_counter()
-    estimator = load(model)
+    estimator = load_model(model)
     kind = MODEL_NAMES.get(type(estimator).__name__, type(estimator).__name__)
     if kind != "kmeans":
         raise ValueError(f"{model} is a model of kind {kind}; lower bounds are for k-means")
-    names = getattr(estimator, "feature_names_in_", None)
-    source = opened(data, Request.from_options(given), None if names is None else tuple(names)).source
+    source = opened(data, Request.from_options(given), estimator).source
     with hinted(fills=False):
         found = lower_bound(
             source,
@@ -82,7 +80,7 @@ def bound(
             random_state=seed,
         )
     if output is not None:
-        estimator.save(output)
+        save_model(estimator, output)
     figures = {
         "n_samples": source.n_rows,
         "n_components": len(estimator.cluster_centers_),

@@ -46,13 +46,13 @@ def combine(
     """Combine models of shards to one model, without the data."""
     from time import perf_counter
 
-    from cprime.cli.outputs import MODEL_SUFFIXES, check_output
+    from cprime.cli.outputs import MODEL_SUFFIXES, check_output, save_model
     from cprime.cli.summary import print_summary, summary
 
     check_output(output, MODEL_SUFFIXES, models)
     start = perf_counter()
     combined = _combined(models, n_clusters, seed, threads)
-    combined.save(output)
+    save_model(combined, output)
     seconds = {"combine": perf_counter() - start}
     print_summary({**summary(combined), "seconds": seconds, "output": output}, as_json=as_json, quiet=quiet)
 

@@ -26,23 +26,24 @@ def one_line_errors(command: F) -> F:
     These errors are a missing or unreadable file, wrong data, a missing optional package, too little memory, or a full
     disk. No traceback is printed for them. Ctrl-C also ends the command with one line, ``interrupted`` and the message
     of the KeyboardInterrupt, and exit code 130. SIGTERM does the same with exit code 143. If the pipe that reads the
-    output is closed, the command ends silently with exit code 1.
+    output is closed, the command ends silently with exit code 1. The option --verbose writes the library's whole log,
+    one line for each record, to stderr, otherwise its warnings and its notes about data.
 
     Any other exception is a defect of the program and keeps its traceback.
     """
 
     @functools.wraps(command)
-    def run(*args: Any, **kwargs: Any) -> None:
+    def run(*args: Any, verbose: bool = False, **kwargs: Any) -> None:
         with warnings.catch_warnings():
             warnings.showwarning = lambda message, *_, **__: say("warning", str(message))
-            handler = _Lines(level=logging.WARNING)
+            handler, shown = _Lines(), logging.getLogger("cprime" if verbose else "cprime.sources")
+            handler.addFilter(
+                lambda record: verbose or record.levelno >= logging.WARNING or record.name.startswith("cprime.sources")
+            )
             logger = logging.getLogger("cprime")
             logger.addHandler(handler)
-            notes, sources = _Lines(level=logging.INFO), logging.getLogger("cprime.sources")
-            notes.addFilter(lambda record: record.levelno < logging.WARNING)
-            before = sources.level
-            sources.addHandler(notes)
-            sources.setLevel(logging.INFO)
+            before = shown.level
+            shown.setLevel(logging.DEBUG if verbose else logging.INFO)
             try:
                 with _interrupted_by_sigterm():
                     command(*args, **kwargs)
@@ -59,8 +60,7 @@ def one_line_errors(command: F) -> F:
                 say("error", describe(error))
                 raise click.exceptions.Exit(1) from error
             finally:
-                sources.setLevel(before)
-                sources.removeHandler(notes)
+                shown.setLevel(before)
                 logger.removeHandler(handler)
 
     return run  # type: ignore[return-value]

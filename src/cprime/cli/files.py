@@ -2,18 +2,21 @@
 
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from itertools import chain
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
+from cprime import load
 from cprime._utils.messages import bytes_of, shown_bytes
 from cprime.cli.errors import say
+from cprime.cli.summary import MODEL_NAMES
 from cprime.estimators.budget import LEAST_CHUNK
+from cprime.estimators.opening import preparation_of, stored_columns_of
 from cprime.sources import Source, open_data
 from cprime.sources.derived import MaterializedSource
 from cprime.sources.kinds import FILL_MISSING, NUMERIC_COLUMNS, listed
@@ -46,6 +49,7 @@ class Request:
     header: bool | None = None
     separator: str | None = None
     chunk_rows: int | None = None
+    with_data: bool = False
 
     @classmethod
     def from_options(cls, given: Mapping[str, Any]) -> Self:
@@ -67,30 +71,102 @@ class InputData:
 
     stored: all columns and rows of the file    source: the columns and rows of `stored` that were selected
     rows: indices of these rows in `stored`; None if all are selected
+    has_text: whether some selected columns are text, so that `source` only reads values as stored
     """
 
     source: Source
     stored: Source
     rows: np.ndarray | None = None
+    has_text: bool = False
+
+    def training_data(self) -> tuple[Any, np.ndarray | None]:
+        """Return the arguments X and sample_weight of estimators: the source, which has its weights, and None.
+
+        Columns of text are a table in memory, with the weights apart.
+        """
+        if not self.has_text:
+            return self.source, None
+        return self.table(0, self.source.n_rows), self.source.weights(0, self.source.n_rows)
+
+    def table(self, begin: int, end: int) -> Any:
+        """Return rows `begin` to `end` of the selected columns, as they are stored, as an Arrow table."""
+        import pyarrow as pa
+
+        return pa.table(self.source.read_stored(begin, end))
+
+    def reader(self, request: Request, *, as_text: bool) -> Callable[[int, int], dict[str, Any]]:
+        """Return a function of begin and end that reads stored columns of these rows for the output, by name.
+
+        The columns are those of --with-data, or that of --id, or none. begin, end: numbers of selected rows
+        as_text: whether columns of .csv and .tsv files are read as the text in the file
+        """
+        if request.with_data:
+            names = self.stored.columns or [str(j) for j in range(self.stored.n_features)]
+            columns = [name for name in names if name not in request.drop] if request.drop else None
+        elif request.identifier is not None:
+            columns = [request.identifier]
+        else:
+            return lambda begin, end: {}
+        stored, rows = self.stored.as_stored(columns, as_text), self.rows
+        if rows is None:
+            return stored.read_stored
+
+        def read(begin: int, end: int) -> dict[str, Any]:
+            first, last = int(rows[begin]), int(rows[end - 1])
+            wanted, found = rows[begin:end] - first, stored.read_stored(first, last + 1)
+            return {
+                name: values[wanted] if isinstance(values, np.ndarray) else values.take(wanted)
+                for name, values in found.items()
+            }
+
+        return read
 
 
-def opened(path: str | Path, request: Request, expected: Sequence[str] | np.ndarray | None = None) -> InputData:
-    """Open the data at `path`, select rows and columns, and return these as `InputData`, neither filled nor scaled.
+def load_model(path: Path) -> Any:
+    """Read a model file; "-" is standard input."""
+    if str(path) != STDIN:
+        return load(path)
+    if sys.stdin.isatty():
+        raise ValueError("MODEL is - (standard input), which is a terminal: expected a model from a pipe or a file")
+    return load(sys.stdin.buffer)
 
-    expected: names of the columns to take from a table if the request names no columns, or None
+
+def opened(data: Sequence[str], request: Request, model: Any = None, categories: bool = False) -> InputData:
+    """Open the argument DATA, select rows and columns, and return these as `InputData`, neither filled nor scaled.
+
+    data: one path or several, whose rows follow one another
+    model: fitted estimator; its columns are taken from a table if the request names no columns, or None
+    categories: whether columns may be text, also those of a model of categories
 
     Raise ValueError or OSError, with a message that names the file and the problem, if the data cannot be used.
     """
+    expected, list_column = None if model is None else stored_columns_of(model), getattr(model, "list_column_", None)
     try:
-        stored = _stored(str(path), request)
-        source = stored.select(_columns(stored, request, None if expected is None else tuple(expected)))
+        stored = _stored(data, request)
+        if list_column not in (stored.columns or ()) and list_column is not None:
+            expected = None  # The numbers of its lists may be columns of this table.
+        columns = _columns(stored, request, expected)
+        text: list[str] = []
+        if stored.columns is not None and (categories or hasattr(model, "categories_")):
+            names = stored.default_columns(stored.columns) if columns is None else columns
+            columns = [str(name) for name in names if name != request.sample_weight]
+            text = columns if set(columns) - set(stored.numeric_columns or ()) else []
+        if text and request.missing == "drop":
+            raise ValueError(
+                f"--missing drop needs columns of numbers, {stored.name} has text: give --missing marginal"
+            )
+        source = stored.as_stored(text) if text else stored.select(columns)
         if request.chunk_rows is not None:
             source = source.with_chunk_rows(request.chunk_rows)
         source = open_data(source)
+        if request.columns is None and list_column and source.list_column not in (None, list_column):
+            raise ValueError(f"{stored.name} has no column {list_column!r}: choose another one with --column")
         if request.sample_weight is not None:
-            source = _weighted(source, stored, str(path), request.sample_weight)
+            source = _weighted(source, stored, data, request.sample_weight, has_text=bool(text))
     except ValueError as error:
         raise ValueError(_as_options(str(error))) from error
+    if text:
+        return InputData(source, stored, has_text=True)
     if expected is None and request.columns is None:
         _notice_index(source)
     if request.dtype is not None:
@@ -100,12 +176,10 @@ def opened(path: str | Path, request: Request, expected: Sequence[str] | np.ndar
     rows = complete_rows(source)
     if len(rows) == source.n_rows:
         return InputData(source, stored)
-    say(
-        "note",
-        f"{source.n_rows - len(rows):,} of the {source.n_rows:,} rows of {path} have missing values and are left out",
-    )
+    n_left_out = source.n_rows - len(rows)
+    say("note", f"{n_left_out:,} of the {source.n_rows:,} rows of {stored.name} have missing values and are left out")
     if not len(rows):
-        raise ValueError(f"{path} has no row without a missing value")
+        raise ValueError(f"{stored.name} has no row without a missing value")
     return InputData(complete(source), stored, rows)
 
 
@@ -125,35 +199,66 @@ def hinted(*, fills: bool = True) -> Iterator[None]:
         raise ValueError(str(error).replace(FILL_MISSING, hint)) from error
 
 
-def for_fit(path: str | Path, request: Request, max_memory: str | None = None) -> Source:
-    """Open the data at `path` for a fit, and return them as a source, filled and scaled if requested.
+def for_fit(data: Sequence[str], request: Request, options: Any, model: Any = None) -> tuple[Any, np.ndarray | None]:
+    """Open the argument DATA for a fit; return X, a source that is filled and scaled if requested, and sample_weight.
 
-    Data of a single chunk are stored in memory, unless `max_memory` is given, so that their file is read only once.
+    Data of a single chunk are stored in memory, unless the memory is limited, so that their file is read only once.
+    Columns of text are a table in memory, with the weights apart.
 
-    max_memory: limit of memory such as "8GB", or None; a limit makes chunks so small that already the first pass
-    over the data respects the limit
+    options: `FitOptions`; a limit of memory makes chunks so small that already the first pass respects it
+    model: estimator of --init, whose columns are read, or None. If all its parameters are those of the start, rows are
+    prepared as it does.
     """
-    source = opened(path, request).source
+    found = opened(data, request, model, categories=options.model == "categorical")
+    if options.k > found.source.n_rows:
+        raise ValueError(f"-k {options.k} is more than the {found.source.n_rows} rows of {found.source.name}")
+    if found.has_text:
+        return found.training_data()
+    source, max_memory = found.source, options.max_memory
     if max_memory is not None and request.chunk_rows is None:
         row = _BUFFERS * source.n_features * source.dtype.itemsize
         rows = max(LEAST_CHUNK, bytes_of(max_memory, "max_memory") // row)
         source = source if rows >= source.chunk_rows else source.with_chunk_rows(rows)
     fill = request.missing == "mean"
-    if fill or request.scale:
+    if goes_on(model, options):
+        check_width(found, model, options.init)
+        preparation = preparation_of(model)
+        if not preparation.is_identity:
+            source = PreparedSource(source, preparation)
+        elif fill or request.scale:
+            option = "--scale" if request.scale else "--missing mean"
+            raise ValueError(f"{option} needs another --init: {options.init} was fitted to rows as they are")
+    elif fill or request.scale:
         preparation = learned(source, fill=fill, scale=request.scale)
         if preparation.scale is not None and source.columns is not None:
             _note_constant(source, preparation, np.flatnonzero(preparation.scale == 1.0))
         source = PreparedSource(source, preparation)
     if max_memory is None and len(source.sizes) == 1:
-        return MaterializedSource(source)
-    return source
+        return MaterializedSource(source), None
+    return source, None
 
 
-def _stored(path: str, request: Request) -> Source:
-    """Open the data at `path` with all rows and columns, and return their source."""
+def goes_on(model: Any, options: Any) -> bool:
+    """Return whether a fit starts from all parameters of the model of --init, not from its centers alone."""
+    return options.model != "kmeans" and options.model == MODEL_NAMES.get(type(model).__name__)
+
+
+def check_width(found: InputData, model: Any, path: Any) -> None:
+    """Raise ValueError unless the data have as many columns as the model in the file `path` expects."""
+    if found.source.n_features != model.n_features_in_:
+        raise ValueError(
+            f"{found.stored.name} has {found.source.n_features} columns of data, but the model {path} expects "
+            f"{model.n_features_in_}"
+        )
+
+
+def _stored(data: Sequence[str], request: Request) -> Source:
+    """Open the argument DATA with all rows and columns, and return their source."""
     options: dict[str, Any] = {"header": request.header, "separator": request.separator}
-    if path != STDIN:
-        return open_path(path, request.key, **options)
+    if STDIN not in data:
+        return open_path(data[0] if len(data) == 1 else data, request.key, **options)
+    if len(data) > 1:
+        raise ValueError(f"- (standard input) must be the only DATA, got {' '.join(data)}")
     file, spool = received(sys.stdin.buffer, "stdin", "standard input")
     source = spooled(file, spool, "standard input", lambda file: open_path(file, request.key, **options))
     source._opened_with = None  # Standard input cannot be opened again.
@@ -168,10 +273,13 @@ def _as_options(message: str) -> str:
     return re.sub(r"\b(columns|key)=", r"--\1 ", message)
 
 
-def _columns(stored: Source, request: Request, expected: tuple[str, ...] | None) -> list[str] | list[int] | None:
-    """Return the names or numbers of the columns to cluster, in the requested order; None for all."""
+def _columns(stored: Source, request: Request, expected: Sequence[str] | None) -> list[str] | list[int] | None:
+    """Return the names or numbers of the columns to cluster, in the requested order; None for all.
+
+    expected: columns that are taken from a table if the request names none, or None
+    """
     names = stored.columns
-    columns = request.columns
+    columns: Sequence[str] | None = request.columns
     if columns is None and names is not None:
         columns = expected
     if columns is None and not request.drop and not request.numeric and request.identifier is None:
@@ -216,30 +324,34 @@ def _note_constant(source: Source, preparation: Preparation, columns: Any) -> No
         say("note", f"{listed(flat)} are constant, and are 0 after --scale")
 
 
-def _weighted(source: Source, stored: Source, path: str, name: str) -> Source:
+def _weighted(source: Source, stored: Source, data: Sequence[str], name: str, *, has_text: bool) -> Source:
     """Return the source with the weights named by --sample-weight: a column, another array of the file, or a file."""
     if name in (stored.columns or ()):
+        if has_text:
+            return source.with_weights(stored.select([name]).as_type("float64").read(0, source.n_rows)[:, 0])
         return source.with_weights(name)
     if Path(name).exists():
         return source.with_weights(Path(name))
     if stored.columns is not None:
         raise ValueError(
-            f"{path} has no column {name!r}, and there is no file of that name; it has {listed(stored.columns)}"
+            f"{stored.name} has no column {name!r}, and there is no file of that name; it has {listed(stored.columns)}"
         )
     try:
-        weights = open_path(path, name, vector=True).select(None)
+        weights = open_path(data[0] if len(data) == 1 else data, name, vector=True).select(None)
     except ValueError as error:
-        raise ValueError(f"--sample-weight must name an array of {path} or a file, got {name!r}: {error}") from error
+        raise ValueError(
+            f"--sample-weight must name an array of {stored.name} or a file, got {name!r}: {error}"
+        ) from error
     if weights.n_features != 1:
         raise ValueError(
-            f"--sample-weight must be one value per row, {name!r} of {path} has {weights.n_features} columns"
+            f"--sample-weight must be one value per row, {name!r} of {stored.name} has {weights.n_features} columns"
         )
     return source.with_weights(weights.as_type("float64").read(0, weights.n_rows)[:, 0])
 
 
 def centers_in(path: str) -> np.ndarray:
     """Return the matrix in a file as initial centers (C, D)."""
-    source = opened(path, replace(Request(), columns=None)).source
+    source = opened([path], Request()).source
     X = source.read(0, source.n_rows)
     source.check_finite(X, 0)
     return X

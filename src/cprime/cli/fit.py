@@ -2,7 +2,7 @@
 
 import shlex
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -13,20 +13,50 @@ import click
 import numpy as np
 from rich.console import Console
 
-from cprime import Factors, GaussianMixture, KMeans, Memory, StudentTMixture, load
+from cprime import (
+    CategoricalMixture,
+    Factors,
+    GaussianMixture,
+    KMeans,
+    Memory,
+    PoissonMixture,
+    StudentTMixture,
+    load,
+)
 from cprime.callbacks import ProgressBar
 from cprime.cli.errors import Terminated, exit_code, say
-from cprime.cli.files import Request, centers_in, chunk_figures, for_fit, hinted, opened, say_chunks
-from cprime.cli.outputs import MODEL_SUFFIXES, check_output, print_json
-from cprime.cli.summary import print_summary, summary
+from cprime.cli.files import (
+    Request,
+    centers_in,
+    check_width,
+    chunk_figures,
+    for_fit,
+    goes_on,
+    hinted,
+    load_model,
+    opened,
+    say_chunks,
+)
+from cprime.cli.outputs import MODEL_SUFFIXES, STDOUT, check_output, print_json, save_model
+from cprime.cli.summary import centers, print_summary, summary
 from cprime.estimators.covariances import as_covariances
+from cprime.estimators.opening import preparation_of
 from cprime.estimators.planning import plan as planned
+from cprime.estimators.updating import continue_from
 from cprime.estimators.validation import as_search, check_common, check_mixture, resolve_n_active, resolve_search
 from cprime.loading import data_of, unfitted
 from cprime.persistence import checkpoints
-from cprime.sources import Source, is_source_like
+from cprime.sources import is_source_like
 
-_ESTIMATORS = {"kmeans": KMeans, "gmm": GaussianMixture, "student-t": StudentTMixture}
+_ESTIMATORS = {
+    "kmeans": KMeans,
+    "gmm": GaussianMixture,
+    "student-t": StudentTMixture,
+    "poisson": PoissonMixture,
+    "categorical": CategoricalMixture,
+}
+# Begin of the error of an estimator that cannot continue the fit of another one, because their arguments differ.
+_GOES_ON = "warm_start goes on from a fit"
 
 
 @dataclass(frozen=True)
@@ -65,7 +95,7 @@ class FitOptions:
 
 
 def fit(
-    path: str,
+    data: Sequence[str],
     request: Request,
     options: FitOptions,
     output: Path,
@@ -76,26 +106,37 @@ def fit(
     quiet: bool,
 ) -> None:
     """Run `cprime fit`. The options and the output path are checked before any data are read."""
-    check_output(output, MODEL_SUFFIXES, (Path(path),), options.checkpoint)
+    check_output(output, MODEL_SUFFIXES, tuple(map(Path, data)), options.checkpoint)
     estimator = estimator_of(options)
-    if options.checkpoint is not None:
+    if options.checkpoint is not None and str(output) != STDOUT:
         estimator.set_params(checkpoint=checkpoints.Place(options.checkpoint, output))
+    init = Path(options.init or "")
+    model = load(init) if init.suffix.lower() in MODEL_SUFFIXES else None
     start = perf_counter()
     with hinted():
-        source = for_fit(path, request, options.max_memory)
-    if options.k > source.n_rows:
-        raise ValueError(f"-k {options.k} is more than the {source.n_rows} rows of {source.name}")
-    _set_start(estimator, options.init, source)
+        X, weights = for_fit(data, request, options, model)
+    if goes_on(model, options):
+        continue_from(estimator, model)
+    else:
+        _set_start(estimator, options, X, model)
     seconds = {"read": perf_counter() - start}
     stop = Stop() if keep_partial else None
-    figures = fitted(estimator, source, None, options.checkpoint, output, quiet=quiet, stop=stop)
+    try:
+        figures = fitted(estimator, X, weights, options.checkpoint, output, quiet=quiet, stop=stop)
+    except ValueError as error:
+        if _GOES_ON not in str(error):
+            raise
+        message = str(error).replace(_GOES_ON, f"--init {options.init} was fitted")
+        raise ValueError(_as_options(message)) from error
     figures["interrupted"] = stop is not None and stop.cause is not None
     seconds |= figures["seconds"]
+    if goes_on(model, options):
+        estimator.set_params(warm_start=False)
     if bounds:
         start = perf_counter()
-        figures.update(estimator.bounds(source)._asdict())
+        figures.update(estimator.bounds(X, weights)._asdict())
         seconds["bounds"] = perf_counter() - start
-    estimator.save(output)
+    save_model(estimator, output)
     print_summary(figures | {"seconds": seconds, "output": output}, as_json=as_json, quiet=quiet)
     if stop is not None and stop.cause is not None:
         raise click.exceptions.Exit(exit_code(stop.cause))
@@ -110,14 +151,16 @@ def fitted(
     *,
     quiet: bool,
     stop: "Stop | None" = None,
+    method: Callable[[Any, Any], Any] | None = None,
 ) -> dict[str, Any]:
     """Fit the estimator to X with a progress bar, and return the figures of the summary by name.
 
     For a source, the number and size of its chunks are printed before the fit and included in the figures. If a fit
     with a checkpoint is interrupted by Ctrl-C or SIGTERM, the error message has the command to resume it.
 
-    X: a source or an array in memory    checkpoint: its folder, or None    output: path of the model file
+    X: a source, an array or a table in memory    checkpoint: its folder, or None    output: path of the model file
     stop: object that lets Ctrl-C and SIGTERM end the fit normally, with the model of the last complete iteration
+    method: function of X and the weights that fits the estimator, or None for its method `fit`
     """
     is_source = is_source_like(X)
     if is_source and not quiet:
@@ -127,7 +170,8 @@ def fitted(
     try:
         data = X.watched(bar.rows) if is_source else X
         with stop.listening() if stop else nullcontext(), hinted():
-            estimator.set_params(callbacks=[bar, stop] if stop else bar).fit(data, sample_weight=sample_weight)
+            estimator.set_params(callbacks=[bar, stop] if stop else bar)
+            estimator.fit(data, sample_weight=sample_weight) if method is None else method(data, sample_weight)
     except KeyboardInterrupt as interrupt:
         raise type(interrupt)(_how_to_go_on(checkpoint, output)) from None
     estimator.set_params(callbacks=None)
@@ -241,34 +285,79 @@ def _covariances(options: FitOptions) -> Any:
 
 def _as_options(message: str) -> str:
     """Return an error message of the library with its argument names replaced by command line options."""
-    for name in ("n_active", "search", "assignment", "spill"):
+    for name in ("n_active", "search", "assignment", "spill", "covariance_type", "n_factors", "dof", "weights"):
         message = message.replace(f"{name}=", f"--{name.replace('_', '-')} ")
-    return message.replace("n_components", "-k")
+    return message.replace("n_components=", "-k ").replace("n_components", "-k")
 
 
-def _set_start(estimator: Any, init: str | None, source: Source) -> None:
-    """Set the estimator's initial centers to the matrix in the file `init`; do nothing if `init` is not a file.
+def _set_start(estimator: Any, options: FitOptions, X: Any, model: Any) -> None:
+    """Set the estimator's initial centers to those in the file of --init; do nothing if the option is not a file.
 
-    The matrix is in the units of the data; it is filled and scaled as the rows of `source` are.
+    The centers are in the units of the data; they are filled and scaled as the rows of the source X are.
+    model: the model in the file, or None
     """
+    init = options.init
     if init is None or not Path(init).suffix:
         return
-    X: np.ndarray = centers_in(init)
-    if X.shape[1] != source.n_features:
-        raise ValueError(f"the centers in {init} have {X.shape[1]} columns, the data have {source.n_features}")
-    if source.preparation is not None:
-        X = source.preparation.applied(X)
-    estimator.set_params(**{"init" if hasattr(estimator, "init") else "init_params": X})
+    if options.model == "categorical":
+        raise ValueError(f"--init {init} must be a model of -m categorical")
+    found: np.ndarray = centers_in(init) if model is None else preparation_of(model).restored(centers(model))
+    if found.shape[1] != X.n_features:
+        raise ValueError(f"the centers in {init} have {found.shape[1]} columns, the data have {X.n_features}")
+    if len(found) != options.k:
+        raise ValueError(f"there are {len(found)} centers in {init}, -k is {options.k}")
+    if X.preparation is not None:
+        found = X.preparation.applied(found)
+    estimator.set_params(**{"init" if hasattr(estimator, "init") else "init_params": found})
+
+
+def update(
+    path: Path,
+    data: Sequence[str],
+    request: Request,
+    k: int | None,
+    output: Path,
+    threads: int | None,
+    *,
+    batch: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Run `cprime update`. k: new number of clusters, or None    batch: whether the data are only new rows"""
+    check_output(output, MODEL_SUFFIXES, tuple(map(Path, data)))
+    estimator = load_model(path)
+    if not hasattr(estimator, "update"):
+        raise ValueError(f"{path} is a {type(estimator).__name__}, expected a k-means or a mixture")
+    if threads is not None:
+        estimator.set_params(n_threads=threads)
+    start = perf_counter()
+    found = opened(data, request, estimator)
+    check_width(found, estimator, path)
+    X, weights = found.training_data()
+    seconds = {"read": perf_counter() - start}
+
+    def method(X: Any, weights: Any) -> None:
+        if batch:
+            estimator.partial_fit(X, sample_weight=weights)
+        else:
+            estimator.update(X, k, weights)
+
+    figures = fitted(estimator, X, weights, None, output, quiet=quiet, method=method)
+    save_model(estimator, output)
+    figures |= {"seconds": seconds | figures["seconds"], "output": output}
+    if not batch:
+        figures["n_new"] = int(np.count_nonzero(estimator.origin_ < 0))
+    print_summary(figures, as_json=as_json, quiet=quiet)
 
 
 def plan(
-    path: str | None, shape: tuple[int, int] | None, request: Request, options: FitOptions, *, as_json: bool
+    data: Sequence[str], shape: tuple[int, int] | None, request: Request, options: FitOptions, *, as_json: bool
 ) -> None:
     """Run `cprime plan`: print the estimated memory and time of a fit."""
-    if (path is None) == (shape is None):
+    if bool(data) == (shape is not None):
         raise click.UsageError("either DATA or --shape is needed, and not both.")
     estimator = estimator_of(options)
-    X: Any = shape if path is None else opened(path, request).source
+    X: Any = opened(data, request, categories=options.model == "categorical").training_data()[0] if data else shape
     found = planned(estimator, X, dtype=request.dtype or "float32")
     if as_json:
         print_json(found.as_dict())
@@ -299,5 +388,5 @@ def resume(
         seconds = {"read": perf_counter() - start}
         figures = fitted(estimator, X, weights, folder, output, quiet=quiet)
         figures["seconds"] = seconds | figures["seconds"]
-    estimator.save(output)
+    save_model(estimator, output)
     print_summary(figures | {"output": output}, as_json=as_json, quiet=quiet)

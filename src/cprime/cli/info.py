@@ -1,6 +1,7 @@
 """`cprime info`: description of a model file, of data, or of the folder of a checkpoint."""
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 from cprime import load
@@ -13,26 +14,24 @@ from cprime.persistence.model_files import read_header
 from cprime.sources.opening import SUFFIXES
 
 
-def info(name: str, request: Request, *, as_json: bool) -> None:
-    """Run `cprime info` for the file or folder `name`.
+def info(names: Sequence[str], request: Request, *, as_json: bool) -> None:
+    """Run `cprime info` for a file or folder, or for several of data.
 
     A folder is described as a checkpoint or as data. A file is described as data if it has the suffix of a data format,
     else as a model.
     """
-    path = Path(name)
-    if name == STDIN:
-        figures = _of_data(name, request)
-    elif (path / checkpoints.FIT).exists():
+    path = Path(names[0])
+    if len(names) == 1 and (path / checkpoints.FIT).exists():
         figures = _of_checkpoint(path)
-    elif path.is_dir() or path.suffix.lower() in SUFFIXES:
-        figures = _of_data(name, request)
+    elif len(names) > 1 or names[0] == STDIN or path.is_dir() or path.suffix.lower() in SUFFIXES:
+        figures = _of_data(names, request)
     else:
         figures = _of_model(path)
     print_summary(figures, as_json=as_json)
 
 
-def _of_data(path: str, request: Request) -> dict[str, object]:
-    source = opened(path, request).source
+def _of_data(data: Sequence[str], request: Request) -> dict[str, object]:
+    source = opened(data, request).source
     return {
         "n_samples": source.n_rows,
         "n_features": source.n_features,

@@ -11,13 +11,16 @@ from click.shell_completion import CompletionItem
 from cprime.cli.panels import PANELS, Number, NumberOr, Option, WholeNumber, column_names, memory_size, size_bound
 
 # Copies of values that the estimators accept, so that a help page need not import the estimators.
-MODELS = ("kmeans", "gmm", "student-t")
+MODELS = ("kmeans", "gmm", "student-t", "poisson", "categorical")
 MODELS_OF = {  # For each option that only some models have: these models.
-    **dict.fromkeys(("n_active", "covariance_type", "weights", "assignment"), ("gmm", "student-t")),
+    **dict.fromkeys(("n_active", "weights", "assignment"), MODELS[1:]),
+    **dict.fromkeys(("max_memory", "scale"), MODELS[:3]),
     **dict.fromkeys(("metric", "size_max", "size_min"), ("kmeans",)),
+    "covariance_type": ("gmm", "student-t"),
     "n_factors": ("gmm",),
     "dof": ("student-t",),
 }
+MODELS_OF_MISSING = {"mean": MODELS[:3], "marginal": ("kmeans", "gmm", "categorical")}
 SEARCHES = ("auto", "full", "bounded", "graph", "exact", "estimated")
 STARTS = {
     "kmeans": ("auto", "k-means++", "k-means||", "random", "afk-mc2", "two-level", "jumps"),
@@ -27,8 +30,8 @@ COVARIANCES = ("full", "tied", "diag", "spherical", "tied_spherical", "factors",
 PATH = click.Path(path_type=Path)
 DATA_HELP = (
     "One row per point: a .npy, .npz, .csv, .tsv, .jsonl, .parquet, .feather, .arrow, .zarr, .lance, .h5, .fvecs, "
-    ".bvecs or .fbin file, also compressed (.gz, .zst); a folder of such files; or - for standard input. Large data "
-    "are read chunk by chunk."
+    ".bvecs or .fbin file, also compressed (.gz, .zst); a folder of such files; several of these, whose rows are "
+    "joined in this order; or - for standard input. Large data are read chunk by chunk."
 )
 
 Decorator = Callable[[Any], Any]
@@ -60,8 +63,15 @@ def together(*decorators: Decorator) -> Decorator:
     return decorate
 
 
-data_argument = click.argument("data", metavar="DATA", type=str, help=DATA_HELP)
-model_argument = click.argument("model", metavar="MODEL", type=PATH, help="A file written by `cprime fit`.")
+def data_argument_of(help: str, metavar: str = "DATA...", required: bool = True, name: str = "data") -> Decorator:
+    """Return a decorator that adds an argument for data: one path or several."""
+    return click.argument(name, metavar=metavar, nargs=-1, required=required, type=str, help=help)
+
+
+data_argument = data_argument_of(DATA_HELP)
+model_argument = click.argument(
+    "model", metavar="MODEL", type=PATH, help="A file written by `cprime fit`, or - for standard input."
+)
 
 
 def _complete_start(context: click.Context, option: click.Parameter, begin: str) -> list[CompletionItem]:
@@ -149,7 +159,8 @@ mixture = together(
         "--model",
         type=click.Choice(MODELS),
         default="kmeans",
-        help="Model: k-means, a Gaussian mixture (gmm), or a mixture of t distributions.",
+        help="Model: k-means, or a mixture of Gaussians (gmm), t distributions, Poisson distributions (counts) or "
+        "categorical columns (integers or text).",
     ),
     model_option(
         "--metric", type=click.Choice(["euclidean", "cosine"]), show_default="euclidean", help="kmeans: distance."
@@ -219,13 +230,13 @@ searching = together(
     search_option(
         "--max-iter",
         type=WholeNumber(1),
-        show_default="kmeans 300, mixtures 100",
+        show_default="kmeans and poisson 300, categorical 1000, other mixtures 100",
         help="Maximum number of iterations of one start.",
     ),
     search_option(
         "--tol",
         type=Number(0),
-        show_default="kmeans 1e-4, mixtures 1e-3",
+        show_default="kmeans 1e-4, poisson 1e-6, categorical 1e-5, other mixtures 1e-3",
         help="Stop if the change is at most this: kmeans relative, of J; mixtures absolute, of F.",
     ),
 )
@@ -235,17 +246,20 @@ starting = search_option(
     shell_complete=_complete_start,
     show_default="auto",
     help="Initialization: k-means++, random, afk-mc2, two-level; kmeans also k-means|| and jumps, mixtures also "
-    "kmeans; or a file with centers.",
+    "kmeans; or a file with centers, or a model: its centers, or all parameters of a mixture of the same kind.",
 )
 n_init = search_option(
-    "--n-init", type=WholeNumber(1), show_default="1", help="Number of starts; the best result is returned."
+    "--n-init",
+    type=WholeNumber(1),
+    show_default="1, categorical 10",
+    help="Number of starts; the best result is returned.",
 )
 seed = search_option("--seed", type=WholeNumber(0, 2**32 - 1), default=0, help="Seed of the random numbers.")
 threads = search_option(
     "--threads", type=WholeNumber(1), show_default="all processors of the process", help="Number of threads."
 )
 
-output = output_file("Model file to write, .safetensors.", required=True)
+output = output_file("Model file to write, .safetensors, or - for standard output.", required=True)
 rows_output = output_file(
     "File to write: .npy, .csv, .tsv, .parquet or .feather, or - for CSV on standard output.", required=True, type=str
 )
@@ -259,9 +273,11 @@ by_cluster = together(
         help="Write one Parquet file per cluster, such as cluster=17/part-0.parquet, in DIR, which must be new or "
         "empty. Columns: the row's --id or number, and its distance.",
     ),
-    output_option("--with-data", is_flag=True, help="Also write the data columns there."),
+    output_option("--with-data", is_flag=True, help="Also write all columns of DATA, except those of --drop."),
 )
-output_of_checkpoint = output_file("Model file to write, .safetensors.", show_default="the file given to `cprime fit`")
+output_of_checkpoint = output_file(
+    "Model file to write, .safetensors, or - for standard output.", show_default="the file given to `cprime fit`"
+)
 spill = output_option(
     "--spill",
     type=PATH,
@@ -276,16 +292,18 @@ max_memory = output_option(
     "what would help.",
 )
 as_json = output_option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
+verbose = output_option("-v", "--verbose", is_flag=True, help="Write a line for each iteration to standard error.")
 quiet = output_option("-q", "--quiet", is_flag=True, help="Print no progress bar and no table.")
 
 
 def check_model(given: dict[str, Any]) -> None:
     """Raise click.BadParameter for options that the chosen model does not have."""
     for name, models in MODELS_OF.items():
-        if given[name] is not None and given["model"] not in models:
+        if given.get(name) not in (None, False) and given["model"] not in models:
             raise click.BadParameter(f"needs -m {' or '.join(models)}.", param_hint=f"'--{name.replace('_', '-')}'")
-    if given["missing"] == "marginal" and given["model"] == "student-t":
-        raise click.BadParameter("'marginal' needs -m kmeans or gmm.", param_hint="'--missing'")
+    models = MODELS_OF_MISSING.get(given["missing"], MODELS)
+    if given["model"] not in models:
+        raise click.BadParameter(f"{given['missing']!r} needs -m {' or '.join(models)}.", param_hint="'--missing'")
     init = given.get("init")
     starts = STARTS[given["model"]]
     if init is not None and init not in starts and not Path(init).suffix:

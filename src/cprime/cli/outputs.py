@@ -18,7 +18,8 @@ STDOUT = "-"
 ROWS_SUFFIXES = (".npy", ".csv", ".tsv", ".parquet", ".feather")
 MODEL_SUFFIXES = (".safetensors",)
 
-Columns = dict[str, Any]  # columns by name: NumPy or Arrow arrays of equal length
+# Columns by name: NumPy or Arrow arrays of equal length. A matrix (n, D) is a column of lists, or D columns.
+Columns = dict[str, Any]
 
 
 def check_output(
@@ -26,9 +27,14 @@ def check_output(
 ) -> None:
     """Raise ValueError or OSError if the file `path` cannot be written. Commands call this before any computation.
 
+    "-" is standard output, which must not be a terminal for a model.
     suffixes: file suffixes from which the output may choose    inputs: files that the output must not replace
     checkpoint: folder of the fit's checkpoint, in which the output must not be
     """
+    if str(path) == STDOUT and suffixes in (ROWS_SUFFIXES, MODEL_SUFFIXES):
+        if suffixes == MODEL_SUFFIXES and sys.stdout.isatty():
+            raise ValueError("the output - is a terminal, which cannot show a model: expected a file or a pipe")
+        return
     if path.suffix.lower() not in suffixes:
         raise ValueError(f"the output {path} must end with {' or '.join(suffixes)}")
     for source in inputs:
@@ -39,6 +45,16 @@ def check_output(
     writable_target(path)
     if path.suffix.lower() in (".parquet", ".feather"):
         require("pyarrow", str(path))
+
+
+def save_model(estimator: Any, output: Path) -> None:
+    """Write a fitted estimator to a model file, or to stdout for "-"."""
+    estimator.save(sys.stdout.buffer if str(output) == STDOUT else output)
+
+
+def is_text(output: str) -> bool:
+    """Return whether the rows of an output are written as text."""
+    return output == STDOUT or Path(output).suffix.lower() in (".csv", ".tsv")
 
 
 @contextmanager
@@ -72,10 +88,14 @@ class _CsvRows:
         self._begun = False
 
     def write(self, columns: Columns) -> None:
+        found: Columns = {}
+        for name, values in columns.items():
+            is_matrix = getattr(values, "ndim", 1) == 2
+            found |= {str(j): column for j, column in enumerate(values.T)} if is_matrix else {name: values}
         if not self._begun:
-            self._writer.writerow(columns)
+            self._writer.writerow(found)
             self._begun = True
-        self._writer.writerows(zip(*map(_texts, columns.values()), strict=True))
+        self._writer.writerows(zip(*map(_texts, found.values()), strict=True))
 
 
 def _npy_rows(columns: Columns) -> np.ndarray:
@@ -84,11 +104,11 @@ def _npy_rows(columns: Columns) -> np.ndarray:
     for name, values in arrays.items():
         if values.dtype.kind not in "biuf":
             raise ValueError(
-                f"a .npy file cannot hold the column {name!r}, which is text: write a .csv or .parquet file"
+                f"a .npy file cannot hold the column {name!r}, which is no numbers: write a .csv or .parquet file"
             )
     if len(arrays) == 1:
         return arrays["label"]
-    rows = np.empty(len(arrays["label"]), [(name, array.dtype) for name, array in arrays.items()])
+    rows = np.empty(len(arrays["label"]), [(name, array.dtype, array.shape[1:]) for name, array in arrays.items()])
     for name, values in arrays.items():
         rows[name] = values
     return rows
@@ -104,7 +124,7 @@ class _TableRows:
     def write(self, columns: Columns) -> None:
         import pyarrow as pa
 
-        table = pa.table(columns)
+        table = pa.table({name: as_arrow(values) for name, values in columns.items()})
         if self._table is None:
             self._table = self._stack.enter_context(_arrow_writer(self._path, table.schema))
         self._table.write_table(table)
@@ -120,11 +140,24 @@ def _arrow_writer(path: Path, schema: Any) -> Any:
     return ipc.new_file(str(path), schema, options=ipc.IpcWriteOptions(compression="lz4"))
 
 
+def as_arrow(values: Any) -> Any:
+    """Return a column as an Arrow array; the rows of a matrix are lists."""
+    import pyarrow as pa
+
+    if not isinstance(values, np.ndarray):
+        return values
+    return pa.array(values) if values.ndim == 1 else pa.FixedSizeListArray.from_arrays(values.ravel(), values.shape[1])
+
+
 def _texts(values: Any) -> list[Any]:
-    """Return the values of a column as a list for text output; float32 numbers as text with all significant digits."""
-    if isinstance(values, np.ndarray) and values.dtype == np.float32:
-        return [f"{value:.9g}" for value in values.tolist()]
-    return values.tolist() if isinstance(values, np.ndarray) else values.to_pylist()
+    """Return the values of a column as a list for text output, numbers with all significant digits, lists as JSON."""
+    if isinstance(values, np.ndarray):
+        return [f"{value:.9g}" for value in values.tolist()] if values.dtype == np.float32 else values.tolist()
+    from pyarrow import string, types
+
+    if types.is_nested(values.type):
+        return [None if value is None else json.dumps(value, default=str) for value in values.to_pylist()]
+    return values.cast(string()).to_pylist()
 
 
 def print_json(result: dict[str, Any]) -> None:

@@ -26,7 +26,15 @@ class Option(click.Option):
 
 
 class Command(click.Command):
-    """Command whose help lists its options by panel."""
+    """Command whose help lists its options by panel. "-" is standard input or output, each for one purpose."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        given = ctx.params
+        if str(given.get("output")) == "-" and given.get("as_json"):
+            raise click.UsageError("--json and -o - both want standard output: give the output a file.", ctx)
+        if str(given.get("model")) == "-" and "-" in given["data"]:
+            raise click.UsageError("MODEL and DATA are both - (standard input): give one of them a file.", ctx)
+        return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         rows: dict[str, list[tuple[str, str]]] = {panel: [] for panel in (*PANELS, "Other")}

@@ -15,20 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime._utils.files import filling
-from cprime.cli.outputs import Columns
-from cprime.sources import Source
+from cprime.cli.outputs import Columns, as_arrow
 
 _GROUP_BYTES = 2**26  # number of bytes of rows that are written together
-
-
-def row_columns(source: Source, X: NDArray) -> Columns:
-    """Return rows X (n, D) as columns to write: the columns of a table by name, or one column of lists for a matrix."""
-    import pyarrow as pa
-
-    if source.columns is not None:
-        return {name: X[:, j] for j, name in enumerate(source.columns)}
-    name = "values" if source._stored_columns is None else source._stored_columns[0]
-    return {name: pa.FixedSizeListArray.from_arrays(pa.array(X.ravel()), X.shape[1])}
 
 
 class Partition:
@@ -45,7 +34,7 @@ class Partition:
         import pyarrow as pa
 
         order = np.argsort(labels, kind="stable")
-        batch = pa.RecordBatch.from_pydict({name: _in_order(values, order) for name, values in columns.items()})
+        batch = pa.RecordBatch.from_pydict({name: as_arrow(values).take(order) for name, values in columns.items()})
         if self._writer is None:
             self._writer = pa.ipc.new_file(str(self._path), batch.schema)
         clusters, first = np.unique(labels[order], return_index=True)
@@ -95,16 +84,6 @@ def partition(folder: Path) -> Iterator[Partition]:
             rows.close()
         # The temporary file of all rows is deleted here, because the end of `filling` would flush it to the disk.
         path.unlink()
-
-
-def _in_order(values: Any, order: NDArray[np.intp]) -> Any:
-    """Return the values of a column at the indices `order` as an Arrow array, decoded if it is dictionary-encoded."""
-    import pyarrow as pa
-
-    if isinstance(values, np.ndarray):
-        return pa.array(values[order])
-    values = values.take(pa.array(order))
-    return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
 
 
 def _groups(pieces: Iterator[Any]) -> Iterator[list[Any]]:

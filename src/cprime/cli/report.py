@@ -1,5 +1,6 @@
 """`cprime report`: write the report of a fitted model on data as one HTML page."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -9,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cprime import load
-from cprime.cli.files import Request, hinted, opened
+from cprime.cli.files import Request, hinted, load_model, opened
 from cprime.cli.outputs import check_output, print_json
 from cprime.report import Names, Report, State, report_of
 
@@ -18,7 +19,7 @@ _SIGNS = {State.GOOD: ("good", "green"), State.LOOK: ("look", "yellow"), State.P
 
 def report(
     model: Path,
-    path: str,
+    data: Sequence[str],
     request: Request,
     output: Path,
     page: dict[str, Any],
@@ -29,16 +30,17 @@ def report(
     quiet: bool,
 ) -> None:
     """Run `cprime report`. page: keyword arguments of `report_of` that determine the appearance of the page"""
-    check_output(output, (".html", ".htm"), (model, Path(path), *([] if compare is None else [compare])))
+    check_output(output, (".html", ".htm"), (model, *map(Path, data), *([] if compare is None else [compare])))
     begin = perf_counter()
-    estimator, other = load(model), None if compare is None else load(compare)
+    estimator, other = load_model(model), None if compare is None else load(compare)
     if threads is not None:
         estimator.set_params(n_threads=threads)
     # The rows are not filled or scaled here, because the methods of the estimator do this.
-    source = opened(path, request, getattr(estimator, "feature_names_in_", None)).source
-    called = Names(Path(path).name, model.name, None if compare is None else compare.name)
+    found = opened(data, request, estimator)
+    X, weights = found.training_data()
+    called = Names(Path(found.stored.name).name, model.name, None if compare is None else compare.name)
     with hinted(fills=False):
-        made = report_of(estimator, source, compare=other, names=called, **page)
+        made = report_of(estimator, X, sample_weight=weights, compare=other, names=called, **page)
     made.save(output)
     if as_json:
         print_json(

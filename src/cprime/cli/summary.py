@@ -9,9 +9,16 @@ from rich.table import Table
 
 from cprime._utils.values import fitted_centers
 from cprime.cli.outputs import STDOUT, print_json
+from cprime.estimators.opening import stored_columns_of
 from cprime.estimators.quality import advice, certificate_text, objective_bound_text
 
-MODEL_NAMES = {"KMeans": "kmeans", "GaussianMixture": "gmm", "StudentTMixture": "student-t"}
+MODEL_NAMES = {
+    "KMeans": "kmeans",
+    "GaussianMixture": "gmm",
+    "StudentTMixture": "student-t",
+    "PoissonMixture": "poisson",
+    "CategoricalMixture": "categorical",
+}
 
 _ROWS = {
     "model": "model",
@@ -46,6 +53,7 @@ _ROWS = {
     "criterion": "joined by",
     "n_clusters": "clusters",
     "n_suggested": "joins suggest",
+    "n_new": "new clusters",
     "sizes": "sizes of clusters",
     "n_displaced": "points not with their nearest center",
     "size_cost": "excess of J by bounded sizes",
@@ -71,12 +79,12 @@ def summary(estimator: Any) -> dict[str, Any]:
     def found(name: str) -> Any:
         return getattr(estimator, name, None)
 
-    columns, inertia = found("feature_names_in_"), found("inertia_")
+    inertia, model = found("inertia_"), MODEL_NAMES.get(type(estimator).__name__, type(estimator).__name__)
     return {
-        "model": MODEL_NAMES.get(type(estimator).__name__, type(estimator).__name__),
+        "model": model,
         "n_features": estimator.n_features_in_,
         "n_components": len(centers(estimator)),
-        "covariance_type": found("covariance_type_"),
+        "covariance_type": None if found("covariance_type_") == model else found("covariance_type_"),
         "n_active": found("n_active_"),
         "n_iter": found("n_iter_"),
         "converged": found("converged_"),
@@ -92,7 +100,7 @@ def summary(estimator: Any) -> dict[str, Any]:
         "n_displaced": found("n_displaced_"),
         "size_cost": found("size_cost_"),
         "prepared": _prepared(found("preparation_")),
-        "columns": None if columns is None else list(columns),
+        "columns": stored_columns_of(estimator),
     }
 
 
@@ -144,7 +152,7 @@ def print_summary(figures: dict[str, Any], *, as_json: bool, quiet: bool = False
     for key, label in _ROWS.items():
         if figures.get(key) is not None:
             table.add_row(label, _shown(figures[key]))
-    Console(stderr=figures.get("output") == STDOUT).print(table, highlight=False, markup=False)
+    Console(stderr=str(figures.get("output")) == STDOUT).print(table, highlight=False, markup=False)
 
 
 def _shown(value: Any) -> str:

@@ -1,5 +1,6 @@
 """`cprime sweep`: fit a model for several numbers of clusters, and select the best number by a criterion."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
 
@@ -11,7 +12,7 @@ from rich.table import Table
 from cprime import selection
 from cprime.cli.files import Request, for_fit, hinted
 from cprime.cli.fit import FitOptions, estimator_of
-from cprime.cli.outputs import MODEL_SUFFIXES, check_output, print_json
+from cprime.cli.outputs import MODEL_SUFFIXES, STDOUT, check_output, print_json, save_model
 
 _COLUMNS = {
     "n_components": "C",
@@ -26,7 +27,7 @@ _COLUMNS = {
 
 
 def sweep(
-    path: str,
+    data: Sequence[str],
     request: Request,
     options: FitOptions,
     counts: tuple[int, ...],
@@ -42,18 +43,17 @@ def sweep(
     selects the best number    output: path of the model file for the best number, or None
     """
     if output is not None:
-        check_output(output, MODEL_SUFFIXES, (Path(path),))
+        check_output(output, MODEL_SUFFIXES, tuple(map(Path, data)))
     estimator = estimator_of(options)
     start = perf_counter()
     with hinted():
-        source = for_fit(path, request)
-    if counts[-1] > source.n_rows:
-        raise ValueError(f"-k has {counts[-1]}, more than the {source.n_rows} rows of {source.name}")
+        X, weights = for_fit(data, request, options)
     criteria = ("free_energy_bic",) if criterion in ("free_energy_bic", "held_out") else (criterion, "free_energy_bic")
     found = selection.sweep(
         estimator,
-        source,
+        X,
         counts,
+        sample_weight=weights,
         criteria=criteria,
         holdout=0.2 if criterion == "held_out" else None,
         n_init=options.n_init or 3,
@@ -61,7 +61,7 @@ def sweep(
     )
     best = found.best_n_components(criterion)
     if output is not None:
-        found.estimators[list(found.n_components).index(best)].save(output)
+        save_model(found.estimators[list(found.n_components).index(best)], output)
     columns = {name: getattr(found, name) for name in _COLUMNS}
     columns = {name: values for name, values in columns.items() if not np.isnan(values).all()}
     if as_json:
@@ -80,7 +80,7 @@ def _print(columns: dict[str, np.ndarray], best: int, criterion: str, output: Pa
     for values in zip(*columns.values(), strict=True):
         cells = [f"{value:,}" if isinstance(value, np.integer) else f"{value:.6g}" for value in values]
         table.add_row(*cells, style="bold" if values[0] == best else None)
-    console = Console()
+    console = Console(stderr=str(output) == STDOUT)
     console.print(table, highlight=False, markup=False)
     written = "" if output is None else f"; its model is written to {output}"
     console.print(f"best by {_COLUMNS[criterion]}: C = {best}{written}", highlight=False, markup=False)

@@ -359,7 +359,8 @@ class Mixture(DensityMixin, Clusterer):
         if not (self.warm_start and hasattr(self, "means_")):
             return None
         family = self._family.attribute_names
-        return {name: getattr(self, name) for name in (*checkpoints.WARM, *family) if name != "precisions_"}
+        names = [name for name in (*checkpoints.WARM, *family) if name != "precisions_" and hasattr(self, name)]
+        return {name: getattr(self, name) for name in names}
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[np.int32]:
         """Fit the mixture and return the most probable component of each training point: `fit(X, y).labels_`."""

@@ -154,10 +154,15 @@ def _learn_features(estimator: Any, n_features: int, columns: list[str] | None, 
         estimator.feature_names_in_ = np.array(columns, dtype=object)
 
 
+def stored_columns_of(estimator: Any) -> list[str] | None:
+    """Return the stored columns of a table that an estimator was fitted to, maybe one of lists; None without names."""
+    names, column = names_of(estimator), getattr(estimator, "list_column_", None)
+    return [column] if column is not None else None if names is None else names.tolist()
+
+
 def _opened_alike(estimator: Any, X: Any) -> Source:
     """Return X as a source of the columns of the training data, or of its own if it lacks one of their names."""
-    names, column = names_of(estimator), getattr(estimator, "list_column_", None)
-    return open_alike(X, [column] if column is not None else None if names is None else names.tolist())
+    return open_alike(X, stored_columns_of(estimator))
 
 
 def _known(estimator: Any, columns: list[str]) -> list[str]:

@@ -160,15 +160,18 @@ def _mixture_fit(estimator: Any, means: NDArray, X: Any, sample_weight: Any) -> 
     """
     fit, C, C_before = clone(estimator), len(means), len(estimator.means_)
     if C_before == C:
-        fit.set_params(warm_start=True, checkpoint=None)
-        vars(fit).update({key: value for key, value in vars(estimator).items() if key[-1] == "_"})
-        for key in _OF_ONE_FIT:
-            vars(fit).pop(key, None)
+        continue_from(fit.set_params(checkpoint=None), estimator)
     else:
         fit.set_params(
             n_init=1, checkpoint=None, weights_init=None, precisions_init=None, means_init=means, **size_of(fit, C)
         )
     return fit.fit(X, sample_weight=sample_weight)
+
+
+def continue_from(fit: Any, estimator: Any) -> None:
+    """Let the next fit of the mixture `fit` start from all parameters of a fitted mixture of the same class."""
+    attributes = {key: value for key, value in vars(estimator).items() if key[-1] == "_" and key not in _OF_ONE_FIT}
+    vars(fit.set_params(warm_start=True)).update(attributes)
 
 
 def _start(estimator: Any, X: Any, sample_weight: Any, C: int) -> _Start:

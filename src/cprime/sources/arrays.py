@@ -162,6 +162,9 @@ class SparseSource(Source):
     def _fill(self, begin: int, end: int, out: NDArray) -> None:
         out[...] = self._rows[begin:end].dense()
 
+    def read_stored(self, begin: int, end: int) -> dict[str, Any]:
+        return {"values": self._rows[begin:end].dense()}
+
     def _identity(self) -> bytes:
         if self._files:
             return super()._identity()

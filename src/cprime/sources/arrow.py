@@ -52,7 +52,7 @@ class ArrowSource(Source):
     _keeps_narrow = True
     _reads_text = True
     _format = "table"
-    _as_text = False  # whether the source reads one column of row names, of any type, instead of numbers
+    _types: Any = None  # types by column in which `read_stored` reads; None if the source reads numbers
     _is_flat = True  # whether no column is a structure or a tensor
 
     def __init__(
@@ -68,7 +68,7 @@ class ArrowSource(Source):
         Raises ValueError if the metadata of pandas in the schema cannot be read.
         """
         self._index, self._is_flat = index_columns(schema, self.name), is_flat(schema)
-        self._outer = [j for _, _, j in leaf_types(schema)]
+        self._leaves = leaf_types(schema)
 
     @abstractmethod
     def _open(self) -> Any:
@@ -96,18 +96,28 @@ class ArrowSource(Source):
             done += batch.num_rows
             del batch  # frees the memory of its row group before the next batch is decoded
 
-    def _named(self, column: str) -> Self:
+    def as_stored(self, columns: Sequence[str] | None = None, as_text: bool = False) -> Self:
         new = self._copy()
-        new._chosen, new._list, new._as_text = self._numbers([column]), None, True
+        new._chosen, new._list = self._numbers(self._names or () if columns is None else columns), None
         new._count()
+        new._types = new._stored_types(as_text)
         return new
 
-    def _read_names(self, begin: int, end: int) -> Any:
+    def _stored_types(self, as_text: bool) -> dict[str, Any]:
+        """Return the Arrow types of the chosen columns by name; the type of categories is that of their values."""
+        from pyarrow import types
+
+        found = [self._leaves[j] for j in self._positions]
+        return {name: kind.value_type if types.is_dictionary(kind) else kind for name, kind, _ in found}
+
+    def read_stored(self, begin: int, end: int) -> dict[str, Any]:
         import pyarrow as pa
 
-        name = self._stored_columns[0]  # type: ignore[index]
-        found = [batch.column(name) for batch in self._forward(begin, end)]
-        return pa.chunked_array(found).combine_chunks() if found else pa.array([])
+        batches = list(self._forward(begin, end))
+        return {
+            name: pa.chunked_array([batch.column(name).cast(kind) for batch in batches], kind).combine_chunks()
+            for name, kind in self._types.items()
+        }
 
     def _forward(self, begin: int, end: int) -> Iterator[Any]:
         """Yield the rows begin to end as Arrow batches; raise ValueError if the file ends too soon."""
@@ -247,7 +257,7 @@ class IpcSource(ArrowSource):
         pa = require("pyarrow", self.name)
         largest = int(np.diff(self._ends, prepend=0).max()) * self.n_features * 8
         file = (pa.OSFile if largest <= CHUNK_BYTES else pa.memory_map)(self._files[0].path)
-        options = _fields(sorted({self._outer[j] for j in self._positions}))
+        options = _fields(sorted({self._leaves[j][2] for j in self._positions}))
         if self._is_stream:
             return Stream(file, options, self._places)
         return require("pyarrow.ipc", self.name).open_file(file, options=options)

@@ -46,7 +46,7 @@ class DatasetSource(ArrowSource):
     def _batches(self, file: Any, piece: int) -> Iterator[Any]:
         scanner = file[piece].scanner(
             schema=self._schema,
-            columns=[self._schema.names[j] for j in sorted({self._outer[j] for j in self._positions})],
+            columns=[self._schema.names[j] for j in sorted({self._leaves[j][2] for j in self._positions})],
             batch_size=self._batch_rows(),
             batch_readahead=1,
             fragment_readahead=1,

@@ -89,7 +89,7 @@ class Source(Columns, ABC):
     _is_one_chunk = False
     # Name of the array or table in a file that is read; "" if a file has only one.
     _place = ""
-    # Whether names of rows may have any type, and are read as Arrow arrays.
+    # Whether stored values may have any type, and are read as Arrow arrays.
     _reads_text = False
     # Whether rows are sparse: objects of the class `kernels.SparseRows`.
     sparse = False
@@ -245,19 +245,45 @@ class Source(Columns, ABC):
         """
         return _makers["with_weights"](self, spec)
 
-    def row_names(self, column: str) -> Callable[[int, int], Any]:
-        """Return a function (begin, end) that reads the names of rows, such as ids, from a stored column.
+    def as_stored(self, columns: Sequence[str] | None = None, as_text: bool = False) -> Self:
+        """Return a source of the same rows whose method `read_stored` reads values without conversion, for example ids.
 
-        In Arrow formats, .csv and .jsonl files the column may have any type, including text; in others it has numbers.
-        Raises ValueError if there is no such column.
+        In Arrow formats, .csv and .jsonl files the columns may have any type, including text. Fields of structures are
+        columns of their own.
+
+        Parameters
+        ----------
+        columns : sequence of str, default=None
+            Names of columns, or numbers as text if columns have no names. None is all columns.
+        as_text : bool, default=False
+            Whether columns of .csv and .tsv files are read as the text in the file. Otherwise they have the types of
+            their values in the whole file, which takes an additional pass.
+
+        Raises
+        ------
+        ValueError
+            If there is no such column.
         """
-        return self._named(column)._read_names
+        if self._names is not None:
+            return self.select(self._names if columns is None else columns)
+        return self.select(None if columns is None else [int(name) if name.isdecimal() else name for name in columns])
 
-    def _read_names(self, begin: int, end: int) -> Any:
-        kind = self._chosen_kinds[0]
-        whole = isinstance(kind, np.dtype) and kind.kind in "iub"
-        integer = np.uint64 if kind == np.uint64 else np.int64
-        return self.read(begin, end, integer if whole else np.float64)[:, 0]
+    def read_stored(self, begin: int, end: int) -> dict[str, Any]:
+        """Read rows `begin` to `end` of a source that `as_stored` returned.
+
+        Returns
+        -------
+        dict of str to array of shape (end - begin,)
+            The values of each column by its name, where columns may have any type as Arrow arrays. All columns of a
+            matrix are one array (end - begin, n_features) with the name "values".
+        """
+        kind, dtype = np.result_type(*self._chosen_kinds), self.dtype
+        if kind.kind in "iub":
+            dtype = self.stored if self.stored.kind in "iu" else np.dtype(np.uint64 if kind == np.uint64 else np.int64)
+        X = self.read(begin, end, dtype)
+        if self._names is None and self._chosen is None:
+            return {"values": X}
+        return dict(zip(self._stored_columns or map(str, self._positions), X.T, strict=True))
 
     def subset(self, rows: NDArray[np.int64]) -> "Source":
         """Return a source of the rows with the given ascending indices; their weights are held in memory."""

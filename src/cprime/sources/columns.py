@@ -57,6 +57,23 @@ def _is_tensor(kind: Any) -> bool:
     return getattr(kind, "extension_name", None) == "arrow.fixed_shape_tensor"
 
 
+def common_types(types: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return an Arrow type for each column that can represent its values of all given types; text if no other can.
+
+    types: Arrow types by the names of columns, the same names in each dictionary
+    """
+    import pyarrow as pa
+
+    found = {}
+    for name in types[0]:
+        kinds = [pa.schema({name: kind}) for kind in {each[name] for each in types}]
+        try:
+            found[name] = pa.unify_schemas(kinds, promote_options="permissive").field(0).type
+        except (pa.ArrowInvalid, pa.ArrowTypeError):
+            found[name] = pa.string()
+    return found
+
+
 def is_flat(schema: Any) -> bool:
     """Return whether no column of an Arrow schema is a structure or a tensor, so that `flat` changes nothing."""
     from pyarrow import types

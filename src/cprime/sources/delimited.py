@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from itertools import chain, count, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -37,6 +37,8 @@ class CsvSource(LinesSource):
     header: whether the first line has column names; None detects it
     separator: character between values; None detects it
     """
+
+    _as_text = False  # whether `read_stored` reads text in which only empty cells are missing values
 
     def __init__(
         self, path: str | Path, vector: bool = False, header: bool | None = None, separator: str | None = None
@@ -92,34 +94,45 @@ class CsvSource(LinesSource):
             _log.info("%s: the first line has the names of its columns, %s", path, short(shown))
         return found
 
-    def _parse(self, content: Any, piece: int, names: Sequence[str], kind: Any) -> Any:
+    def as_stored(self, columns: Sequence[str] | None = None, as_text: bool = False) -> Self:
+        new = super().as_stored(columns, as_text)
+        new._as_text = as_text
+        return new
+
+    def _stored_types(self, as_text: bool) -> dict[str, Any]:
+        import pyarrow as pa
+
+        return dict.fromkeys(self._stored_columns or (), pa.string()) if as_text else super()._stored_types(as_text)
+
+    def _parse(self, content: Any, piece: int, types: dict[str, Any]) -> Any:
         import pyarrow as pa
 
         try:
-            return self._read(content, piece, names, kind)
+            return self._read(content, piece, types)
         except pa.ArrowInvalid:
-            if kind != pa.float64():
+            if pa.float64() not in types.values():
                 raise
-            return typed(self._read(content, piece, names, None), names, kind)
+            return typed(self._read(content, piece, dict.fromkeys(types)), types)
 
-    def _read(self, content: Any, piece: int, names: Sequence[str], kind: Any) -> Any:
+    def _read(self, content: Any, piece: int, types: dict[str, Any]) -> Any:
         """Parse lines as `_parse` does, but refuse true and false among numbers."""
         import pyarrow as pa
         from pyarrow import csv
 
         all_names, header = self._names or (), self._header and piece == 0
         if IS_BLANK.match(content) or (header and _HAS_NO_ROWS.match(content)):
-            return pa.schema(dict.fromkeys(names, kind or pa.float64())).empty_table()
+            return pa.schema({name: kind or pa.float64() for name, kind in types.items()}).empty_table()
         block_size = max(2**20, CELL_BYTES * (1 + len(all_names)))
         return csv.read_csv(
             pa.BufferReader(content),
             csv.ReadOptions(column_names=all_names, skip_rows=int(header), block_size=block_size),
             self._parsing(),
             csv.ConvertOptions(
+                null_values=[""] if self._as_text else None,
                 strings_can_be_null=True,
                 decimal_point=self._decimal,
-                include_columns=list(names),
-                column_types={} if kind is None else dict.fromkeys(names, kind),
+                include_columns=list(types),
+                column_types={name: kind for name, kind in types.items() if kind is not None},
             ),
         )
 

@@ -47,7 +47,7 @@ class SubsetSource(DerivedSource):
     def __init__(self, base: Source, rows: NDArray[np.int64]) -> None:
         super().__init__(f"{len(rows)} rows of {base.name}", len(rows), (base.stored,) * base.n_features, base.columns)
         self._dtype = base.dtype
-        self._base, self._rows = base, rows
+        self._base, self._rows, self._list_column = base, rows, base.list_column
         self._preparation = base.preparation
         self.in_memory = self._is_one_chunk = base.in_memory
         self._chunk_rows = base._chunk_rows
@@ -114,7 +114,7 @@ class MaterializedSource(DerivedSource, ArraySource):
 
     def __init__(self, base: Source) -> None:
         super().__init__(base.read(0, base.n_rows, base.stored), base.name, base.columns, base._files)
-        self._base = base
+        self._base, self._list_column = base, base.list_column
         self._preparation = base.preparation
         weights = base.weights(0, base.n_rows)
         if weights is not None:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime.sources.base import Source
+from cprime.sources.columns import common_types
 from cprime.sources.kinds import Kind, Lists, listed, log_left_out
 
 
@@ -55,25 +56,30 @@ class FolderSource(Source):
         self._ends = np.cumsum([part.n_rows for part in self._parts]).tolist()
         self.n_rows = self._ends[-1]
 
-    def _named(self, column: str) -> Self:
+    def as_stored(self, columns: Sequence[str] | None = None, as_text: bool = False) -> Self:
         if not self._reads_text:
-            return super()._named(column)
-        new = self._copy()
-        new._parts = [part._named(column) for part in self._parts]
+            return super().as_stored(columns, as_text)
+        new: Any = self._copy()
+        columns = self._names or () if columns is None else columns
+        new._chosen, new._list = self._numbers(columns), None
+        new._parts = [part.as_stored(columns, as_text) for part in self._parts]
+        types = common_types([part._types for part in new._parts])
+        for part in new._parts:
+            part._types = types
         new._ends = np.cumsum([part.n_rows for part in new._parts]).tolist()
         return new
 
-    def _read_names(self, begin: int, end: int) -> Any:
+    def read_stored(self, begin: int, end: int) -> dict[str, Any]:
         if not self._reads_text:
-            return super()._read_names(begin, end)
+            return super().read_stored(begin, end)
         import pyarrow as pa
 
         found = []
         for p, part in enumerate(self._parts):
             a, b = max(begin, self._begin(p)), min(end, self._ends[p])
             if a < b:
-                found.append(part._read_names(a - self._begin(p), b - self._begin(p)))
-        return pa.concat_arrays(found)
+                found.append(part.read_stored(a - self._begin(p), b - self._begin(p)))
+        return {name: pa.concat_arrays([each[name] for each in found]) for name in found[0]}
 
     def _not_numeric(self, columns: Sequence[tuple[str, str]]) -> str:
         """Return an error message about columns that are not numeric.

@@ -1,6 +1,5 @@
 """Sources of files with one JSON object in each line: .jsonl and .ndjson."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ class JsonSource(LinesSource):
         require("pyarrow.json", str(path))
         content = arrow_buffer(first_lines(path))
         with reading(str(path), self._format):
-            table = _read(content, None)
+            table = _read(content)
         kinds = [_kind(column.type) for column in table.schema]
         examples = {}
         for column in table.schema:
@@ -31,23 +30,21 @@ class JsonSource(LinesSource):
             examples[column.name] = (row, str(values[row]))
         super().__init__(path, kinds, table.column_names, examples)
 
-    def _parse(self, content: Any, piece: int, names: Sequence[str], kind: Any) -> Any:
-        table = _read(content, list(names))
-        return table if kind is None else typed(table, names, kind)
+    def _parse(self, content: Any, piece: int, types: dict[str, Any]) -> Any:
+        table = _read(content)
+        if None in types.values():
+            return table.select([name for name in types if name in table.column_names])
+        return typed(table, types)
 
 
-def _read(content: Any, names: list[str] | None) -> Any:
-    """Parse lines of JSON to an Arrow table with detected types.
-
-    content: Arrow buffer of the lines    names: keys to read, or None for all
-    """
+def _read(content: Any) -> Any:
+    """Parse lines of JSON, an Arrow buffer, to an Arrow table with detected types."""
     import pyarrow as pa
     from pyarrow import json
 
     if IS_BLANK.match(content):
-        return pa.table({name: pa.array([], pa.float64()) for name in names or ()})
-    table = json.read_json(pa.BufferReader(content), json.ReadOptions(block_size=max(2**20, content.size)))
-    return table if names is None else table.select([name for name in names if name in table.column_names])
+        return pa.table({})
+    return json.read_json(pa.BufferReader(content), json.ReadOptions(block_size=max(2**20, content.size)))
 
 
 def _kind(kind: Any) -> Kind:

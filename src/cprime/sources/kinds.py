@@ -204,6 +204,8 @@ class Columns:
     _chosen: tuple[int, ...] | None = None
     # If the only chosen column has lists of numbers: type of the numbers, and length of the lists. Otherwise None.
     _list: Lists | None = None
+    # Name of the column of lists whose values the rows of another source are, from which this one is made; or None.
+    _list_column: str | None = None
     # `Preparation` (scaling, missing values) that was applied to the rows of all columns, chosen or not; or None.
     _preparation: Any = None
 
@@ -224,7 +226,9 @@ class Columns:
     @property
     def list_column(self) -> str | None:
         """Return the name of the column of lists whose values are the rows; None for other data."""
-        return None if self._names is None or self._list is None else self._names[self._positions[0]]
+        if self._names is None or self._list is None:
+            return self._list_column if self._chosen is None else None
+        return self._names[self._positions[0]]
 
     @property
     def _stored_columns(self) -> list[str] | None:
@@ -243,10 +247,6 @@ class Columns:
         new._chosen = None if columns is None else self._numbers(columns)
         new._settle()
         return new
-
-    def _named(self, column: str) -> Self:
-        """Return a source of the same rows whose method `_read_names` reads the given column."""
-        return self.select([int(column) if self._names is None and column.isdecimal() else column])
 
     @property
     def numeric_columns(self) -> list[str] | None:

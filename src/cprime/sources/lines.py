@@ -12,7 +12,7 @@ import numpy as np
 from cprime._utils.files import Stamp
 from cprime._utils.messages import require
 from cprime.sources.arrow import ArrowSource, reading
-from cprime.sources.columns import has_numbers
+from cprime.sources.columns import common_types, has_numbers
 from cprime.sources.kinds import NUMERIC_COLUMNS, Kind, described
 
 PIECE_BYTES = 8 * 2**20
@@ -38,12 +38,23 @@ class LinesSource(ArrowSource):
         self._cuts: list[int] = []  # begin [bytes] of each piece of the file, and the end of the last one
 
     @abstractmethod
-    def _parse(self, content: Any, piece: int, names: Sequence[str], kind: Any) -> Any:
-        """Return an Arrow table of the columns `names`, parsed from lines of a piece of the file.
+    def _parse(self, content: Any, piece: int, types: dict[str, Any]) -> Any:
+        """Return an Arrow table of some columns, parsed from lines of a piece of the file.
 
         content: Arrow buffer of the lines    piece: its number
-        kind: Arrow type of all columns, or None to detect the types; for None, absent columns may be left out
+        types: Arrow types of the columns by name; None instead of a type detects it, and the column may be left out
         """
+
+    def _stored_types(self, as_text: bool) -> dict[str, Any]:
+        """Return the Arrow types of the chosen columns, detected from all their values in a pass over the file."""
+        import pyarrow as pa
+
+        names, found = self._stored_columns or (), []
+        with reading(self.name, self._format), self._open() as file:
+            for piece in range(len(self._cuts) - 1):
+                schema = self._parse(self._content(file, piece), piece, dict.fromkeys(names)).schema
+                found.append({name: schema.field(name).type if name in schema.names else pa.null() for name in names})
+        return common_types(found)
 
     def _count(self) -> None:
         if len(self._cuts):
@@ -52,7 +63,7 @@ class LinesSource(ArrowSource):
             self._cuts = _cut(self._files[0].path)
             first = (self._names or ())[:1]  # Rows are counted without parsing the numbers of the other columns.
             pieces = range(len(self._cuts) - 1)
-            counts = [self._parse(self._content(file, piece), piece, first, None).num_rows for piece in pieces]
+            counts = [self._parse(self._content(file, piece), piece, dict.fromkeys(first)).num_rows for piece in pieces]
         self._ends = np.cumsum(counts, dtype=np.int64)
         self.n_rows = sum(counts)
 
@@ -77,9 +88,9 @@ class LinesSource(ArrowSource):
         content = self._content(file, piece)
         number = pa.float64() if self._list is None else pa.list_(pa.float64())
         try:
-            return self._parse(content, piece, names, pa.string() if self._as_text else number)
+            return self._parse(content, piece, self._types or dict.fromkeys(names, number))
         except pa.ArrowInvalid:
-            found = [] if self._as_text else self._text_of(content, piece, names)
+            found = [] if self._types else self._text_of(content, piece, names)
             if not found:
                 raise
             raise ValueError(self._no_number(found)) from None
@@ -88,7 +99,7 @@ class LinesSource(ArrowSource):
         """Return (column, row, value) of the first value that is not a number, for each column with such a value."""
         import pyarrow as pa
 
-        table = self._parse(content, piece, names, pa.string())
+        table = self._parse(content, piece, dict.fromkeys(names, pa.string()))
         found = []
         for name in table.column_names:
             for row, value in enumerate(table[name].to_pylist()):
@@ -112,22 +123,27 @@ class LinesSource(ArrowSource):
         return is_number(text.replace(self._decimal, ".")) or text.lower() in ("true", "false")
 
 
-def typed(table: Any, names: Sequence[str], kind: Any) -> Any:
-    """Return the columns `names` of an Arrow table in the type `kind`; true and false become 1 and 0.
+def typed(table: Any, types: dict[str, Any]) -> Any:
+    """Return columns of an Arrow table in the given types; true and false become the numbers 1 and 0.
 
-    Columns that the table lacks are missing values. Raises ArrowInvalid for text if `kind` is not text.
+    Columns that the table lacks are missing values. Raises ArrowInvalid for text that should be numbers.
     """
     import pyarrow as pa
 
     columns = []
-    for name in names:
+    for name, kind in types.items():
         values = table[name] if name in table.column_names else pa.nulls(len(table), kind)
-        if kind != pa.string() and not has_numbers(getattr(values.type, "value_type", values.type)):
+        if has_numbers(value_type(kind)) and not has_numbers(value_type(values.type)):
             raise pa.ArrowInvalid(f"column {name!r} is not numeric")
         if values.type == pa.bool_() and kind == pa.float64():
             values = values.cast(pa.int8())
         columns.append(values.cast(kind))
-    return pa.table(columns, names=list(names))
+    return pa.table(columns, names=list(types))
+
+
+def value_type(kind: Any) -> Any:
+    """Return the Arrow type of the values of lists; another type itself."""
+    return getattr(kind, "value_type", kind)
 
 
 def _cut(path: str) -> list[int]:

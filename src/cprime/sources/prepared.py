@@ -110,6 +110,7 @@ class PreparedSource(DerivedSource):
     def __init__(self, base: Source, preparation: Preparation) -> None:
         super().__init__(base.name, base.n_rows, (base.dtype,) * base.n_features, base.columns, base._files)
         self._base, self._preparation = base.as_type("float64"), preparation
+        self._list_column = base.list_column
         self.in_memory = self._is_one_chunk = base.in_memory
         self._weights = base._weights
         self._weights_spec = None if base._weights_spec is None else AS_HELD

@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,20 @@ class TableSource(ArraySource):
         self._array = np.empty(self.shape, self.dtype)
         for k, j in enumerate(self._positions):
             self._array[:, k] = _values(self._table, j, self._array.dtype)
+
+    def as_stored(self, columns: Sequence[str] | None = None, as_text: bool = False) -> Self:
+        if library_of(self._table) != "pyarrow":
+            return super().as_stored(columns, as_text)
+        new = self._copy()
+        new._chosen, new._list = self._numbers(self._names or () if columns is None else columns), None
+        new._reads_text = True
+        return new
+
+    def read_stored(self, begin: int, end: int) -> dict[str, Any]:
+        if not self._reads_text:
+            return super().read_stored(begin, end)
+        columns = [self._table.column(j).slice(begin, end - begin).combine_chunks() for j in self._positions]
+        return dict(zip(self._stored_columns or (), columns, strict=True))
 
     def _matrix(self, j: int) -> NDArray:
         """Return column j, whose values are lists, as a matrix with one row per list; a view if no copy is needed."""

@@ -61,4 +61,18 @@ for ax, (name, fit) in zip(axes.flat, fits.items(), strict=True):
     ax.set(title=name, xlabel="", ylabel="")
 figure.supxlabel("duration of the eruption, standardised")
 figure.supylabel("time to the next, standardised")
+
+# %%
+# The density
+# -----------
+# The last fit again, as a density: on the left that of the times alone, with the parts
+# of the two components; on the right contour lines that contain 50, 90 and 99 % of the
+# eruptions.
+
+figure, (line, plane) = plt.subplots(1, 2, figsize=(9, 3.8), width_ratios=(1.2, 1))
+full = fits["EM, full covariances: C = 2, C′ = 2"]
+ClustersDisplay.from_estimator(full, X, projection=[1], ax=line)
+ClustersDisplay.from_estimator(full, X, density=True, ax=plane)
+line.set(xlabel="time to the next, standardised")
+plane.set(xlabel="duration of the eruption", ylabel="time to the next")
 plt.show()

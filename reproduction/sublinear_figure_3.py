@@ -138,7 +138,7 @@ def draw(result: Result, figure: Figure) -> None:
         axis.set_minor_locator(NullLocator())
         axis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     axes.set_xlim(0.9 * SIZES[0], 1.1 * SIZES[-1])
-    name_curves(axes, ends, gap=0.06)
+    name_curves(axes, ends)
 
 
 ENTRY = Entry(

@@ -103,4 +103,4 @@ def _there(ax: Axes, rates: Rates, asked: dict[str, Any]) -> None:
     ax.axvline(asked["machines"], color="0.7", linestyle=":", linewidth=1)
     ax.set_xlim(1, machines[-1])
     ax.set_ylim(min(min(v) for v in found.values()) / 2, max(max(v) for v in found.values()) * 2)
-    name_curves(ax, ends, gap=0.06)
+    name_curves(ax, ends)

@@ -8,8 +8,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from cprime._utils.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, frame, name_curves
-from cprime.plots.style import GREY, bare
+from cprime._utils.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION, frame, name_curves
+from cprime.plots.style import bare
 
 ACTIVE_COLORS = {"1": VERMILION, "2": BLUE, "3": GREEN, "5": ORANGE, "10": PURPLE, "25": BLACK}
 _SAME = 0.02

@@ -14,6 +14,7 @@ import cprime
 from cprime import Factors, GaussianMixture, KMeans, StudentTMixture, open_data
 from cprime.sources.prepared import Preparation, PreparedSource, learned
 from cprime.theory import Gaussians
+from cprime.theory.mixtures import log_mixture_density
 
 SIZES = {"few": (40, 3, 3), "many": (800, 4, 130)}  # rows, columns and C
 PREPARATIONS = {"scaled": (False, True), "filled": (True, False), "both": (True, True)}
@@ -142,6 +143,10 @@ def one_density(model: Any, X: NDArray) -> Any:
 
 def clusters_of(shown_: Any) -> Any:
     return shown_.points, shown_.centers, shown_.labels, shown_.covariances
+
+
+def log_densities_of(shown_: Any) -> Any:
+    return log_mixture_density(shown_.density, shown_.points)
 
 
 def report_of(model: Any, X: NDArray) -> Any:
@@ -299,6 +304,12 @@ FUNCTIONS = {
     "ClustersDisplay, principal": Function(
         ("ClustersDisplay.from_estimator",),
         lambda m, X: clusters_of(display("ClustersDisplay", ellipses=True)(m, X)),
+        is_quick=False,
+    ),
+    "ClustersDisplay, density": Function(
+        ("ClustersDisplay.from_estimator",),
+        lambda m, X: log_densities_of(display("ClustersDisplay", projection=(0, 2), density=True)(m, X)),
+        lambda p, value: value - shown(p).log_volume,
         is_quick=False,
     ),
     "StepsDisplay": Function(

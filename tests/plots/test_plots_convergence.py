@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
-from cprime import GaussianMixture, KMeans
+from cprime import GaussianMixture, KMeans, SoftKMeans
 from cprime.search import Papers
 
 pytest.importorskip("matplotlib", reason="plots need matplotlib: pip install cprime[plots]")
+from matplotlib.text import Text
+
 from cprime.plots import ConvergenceDisplay
 
 
@@ -45,8 +47,10 @@ def test_data_add_the_likelihood_of_the_end(X):
 def test_a_mixture_of_one_spherical_variance_knows_j_but_of_the_end(X):
     gm = GaussianMixture(4, covariance_type="tied_spherical", random_state=0).fit(X)
     display = ConvergenceDisplay.from_estimator(gm)
+    assert len(display.axes_) == 1
     assert np.isnan(display.error[-1])
-    assert len(display.axes_[1].lines[0].get_ydata()) == gm.n_iter_
+    (axes,) = display.plot(panels_shown=["error"]).axes_
+    assert len(axes.lines[0].get_ydata()) == gm.n_iter_
 
 
 @pytest.mark.parametrize(
@@ -56,6 +60,7 @@ def test_a_mixture_of_one_spherical_variance_knows_j_but_of_the_end(X):
         KMeans(8, init="random", n_init=3, random_state=0),
         GaussianMixture(4, covariance_type="tied_spherical", n_active=2, random_state=0),
         GaussianMixture(4, covariance_type="full", init_params="random", n_init=2, random_state=0),
+        SoftKMeans(4, n_active=3, n_init=2, random_state=0),
     ],
     ids=str,
 )
@@ -66,7 +71,7 @@ def test_a_trace_is_the_path_of_the_fit_with_its_start(X, estimator):
     np.testing.assert_allclose(display.free_energy[:-1], estimator.lower_bounds_, rtol=1e-12)
     if np.isfinite(estimator.history_["quantization_error"]).any():
         np.testing.assert_allclose(display.error[:-1], estimator.history_["quantization_error"], rtol=1e-10)
-    assert len(display.axes_) == 2
+    assert len(display.axes_) == (2 if isinstance(estimator, KMeans) else 1)
     bounds = estimator.bounds(X)
     assert display.free_energy[-1] == pytest.approx(bounds.free_energy)
     assert display.log_likelihood[-1] == pytest.approx(bounds.log_likelihood)
@@ -92,12 +97,27 @@ def test_a_trace_of_a_partial_search_begins_after_the_first_iteration(X):
     assert display.error[-1] == pytest.approx(-km.score(X))
 
 
+def test_names_of_curves_are_beside_their_ends_after_a_change_of_limits(X):
+    gm = GaussianMixture(4, n_active=2, random_state=0).fit(X)
+    display = ConvergenceDisplay.from_estimator(gm, X, trace=True)
+    (axes,) = display.axes_
+    for limits in (axes.get_ylim(), (display.free_energy[-1] - 50, display.free_energy[-1] + 1)):
+        axes.set_ylim(*limits)
+        display.figure_.canvas.draw()
+        names = {text.get_text(): text for text in axes.texts}
+        for name, values in (("F", display.free_energy), ("L", display.log_likelihood)):
+            box = Text.get_window_extent(names[name])
+            end = axes.transData.transform((gm.n_iter_, values[-1]))
+            assert abs((box.y0 + box.y1) / 2 - end[1]) < 25
+            assert 0 < box.x0 - end[0] < 25
+
+
 def test_the_warm_up_is_marked(X):
     km = KMeans(20, search=Papers("estimated", n_neighbors=4, start="random", n_warmup=6), random_state=0).fit(X)
     display = ConvergenceDisplay.from_estimator(km)
     assert display.n_warmup == 6
     assert all(axes.lines[-1].get_xdata() == [6, 6] for axes in display.axes_)
-    assert "warm-up" in [text.get_text() for text in display.axes_[0].texts]
+    assert "end of warm-up" in [text.get_text() for text in display.axes_[0].texts]
 
 
 def test_one_panel_may_be_enough(X):

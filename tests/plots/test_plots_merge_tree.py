@@ -10,8 +10,8 @@ from cprime.selection import merge
 pytest.importorskip("matplotlib", reason="plots need matplotlib: pip install cprime[plots]")
 from matplotlib.colors import to_hex
 
+from cprime._utils.style import GREY
 from cprime.plots import MergeTreeDisplay
-from cprime.plots.style import GREY
 
 X = birch(3, random_state=0).data
 

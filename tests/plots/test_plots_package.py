@@ -2,12 +2,12 @@
 
 import importlib
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
 
-from cprime import GaussianMixture, KMeans
-from cprime.search import Papers
+from cprime import KMeans
 
 
 def forget_plots(monkeypatch):
@@ -30,40 +30,24 @@ def test_importing_chooses_no_backend(monkeypatch):
     assert "matplotlib.pyplot" not in sys.modules
 
 
-def made(rng):
-    """Return, for every display, a constructor that takes `ax` and the number of panels."""
+def makers():
+    """Return a function of `ax` and the number of panels of every display of the package."""
+    from drawings import draw, n_panels
+
     from cprime import plots
 
-    X = rng.standard_normal((60, 2))
-    km = KMeans(4, search=Papers(n_neighbors=3), random_state=0).fit(X)
-    gm = GaussianMixture(2, n_active=1, random_state=0, max_iter=500).fit(X)
-    parts = {"a": 1.0, "b": -2.0}
-    return {
-        "ClustersDisplay": (lambda ax: plots.ClustersDisplay.from_estimator(gm, X, ax=ax), 1),
-        "CodebookDisplay": (lambda ax: plots.CodebookDisplay.from_estimator(km, image_shape=(1, 2), ax=ax), 1),
-        "ConvergenceDisplay": (lambda ax: plots.ConvergenceDisplay.from_estimator(km, X, ax=ax), 2),
-        "DecompositionDisplay": (lambda ax: plots.DecompositionDisplay(parts).plot(ax), 1),
-        "MergeTreeDisplay": (lambda ax: plots.MergeTreeDisplay.from_estimator(km, n_clusters=2, ax=ax), 2),
-        "ResponsibilitiesDisplay": (lambda ax: plots.ResponsibilitiesDisplay.from_estimator(gm, X[0], ax=ax), 2),
-        "SearchSpaceDisplay": (lambda ax: plots.SearchSpaceDisplay.from_estimator(km, X[0], ax=ax), 1),
-        "SizesDisplay": (lambda ax: plots.SizesDisplay.from_estimator(km, ax=ax), 1),
-        "StepsDisplay": (lambda ax: plots.StepsDisplay.from_estimator(km, X, cycles=[1], ax=ax), 3),
-    }
+    return {name: (partial(draw, name, "few"), n_panels(name, "few")) for name in plots.__all__}
 
 
 def axes_of(display):
     return list(display.axes_) if hasattr(display, "axes_") else [display.ax_]
 
 
-def test_every_display_draws_where_it_is_told_or_makes_one_figure(rng):
+def test_every_display_draws_where_it_is_told_or_makes_one_figure():
     from matplotlib import pyplot
     from matplotlib.figure import Figure
 
-    from cprime import plots
-
-    displays = made(rng)
-    assert sorted(displays) == sorted(plots.__all__)
-    for name, (make, n_panels) in displays.items():
+    for name, (make, n_panels) in makers().items():
         display = make(None)
         assert type(display).__name__ == name
         assert pyplot.get_fignums() == [display.figure_.number]
@@ -83,10 +67,10 @@ def test_every_display_draws_where_it_is_told_or_makes_one_figure(rng):
         own.canvas.draw()
 
 
-def test_panels_that_do_not_fit_are_an_error_that_says_how_many(rng):
+def test_panels_that_do_not_fit_are_an_error_that_says_how_many():
     from matplotlib.figure import Figure
 
-    for make, n_panels in made(rng).values():
+    for make, n_panels in makers().values():
         axes = list(np.ravel(Figure().subplots(1, n_panels + 1)))
         with pytest.raises(ValueError, match=f"ax must have {n_panels} Axes, one for each panel, got {n_panels + 1}"):
             make(axes)
@@ -95,10 +79,10 @@ def test_panels_that_do_not_fit_are_an_error_that_says_how_many(rng):
 
 
 @pytest.mark.long
-def test_text_is_legible_in_one_column(rng):
+def test_text_is_legible_in_one_column():
     from matplotlib.text import Text
 
-    for make, _ in made(rng).values():
+    for make, _ in makers().values():
         figure = make(None).figure_
         figure.canvas.draw()
         sizes = [text.get_fontsize() for text in figure.findobj(Text) if text.get_visible() and text.get_text()]
@@ -114,7 +98,9 @@ def test_what_is_no_estimator_of_ours_is_an_error(name):
     from cprime import plots
 
     display = getattr(plots, name)
-    with pytest.raises(TypeError, match="estimator must be a KMeans, GaussianMixture or StudentTMixture, got 3"):
+    with pytest.raises(
+        TypeError, match="estimator must be a KMeans, GaussianMixture, StudentTMixture or SoftKMeans, got 3"
+    ):
         display.from_estimator(3, np.zeros((4, 2)))
     with pytest.raises(NotFittedError, match="not fitted yet"):
         display.from_estimator(KMeans(2), np.zeros((4, 2)))

@@ -2,15 +2,19 @@
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 from sklearn.mixture import GaussianMixture as SklearnMixture
 from sklearn.preprocessing import scale
 
-from cprime import GaussianMixture, KMeans
+from cprime import GaussianMixture, KMeans, KMedoids, SoftKMeans, StudentTMixture
 from cprime.datasets import old_faithful
 from cprime.search import Papers
+from cprime.theory.mixtures import log_mixture_density
 
 pytest.importorskip("matplotlib", reason="plots need matplotlib: pip install cprime[plots]")
 from matplotlib.collections import LineCollection
+from matplotlib.contour import QuadContourSet
+from matplotlib.figure import Figure
 
 from cprime.plots import ClustersDisplay, SearchSpaceDisplay, StepsDisplay
 from cprime.plots.plane import project
@@ -114,8 +118,64 @@ def test_invalid_projections_are_refused(X, projection):
 
 
 def test_one_feature_is_no_plane(X):
+    km = KMeans(2, random_state=0).fit(X[:, :1])
     with pytest.raises(ValueError, match="X must have at least 2 features to be shown in a plane, got 1"):
-        ClustersDisplay.from_estimator(KMeans(2, random_state=0).fit(X[:, :1]), X[:, :1])
+        StepsDisplay.from_estimator(km, X[:, :1])
+
+
+def curves_of(axes):
+    """Return the curves of a display on a line: places (m,), and heights (k, m) of the components and of their sum."""
+    places = axes.lines[0].get_xdata()
+    return places, np.array([line.get_ydata() for line in axes.lines])
+
+
+@pytest.mark.parametrize("column", [None, "b"])
+def test_data_on_a_line_are_a_histogram_with_the_density_and_its_parts(X, column):
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame(X, columns=list("abcd")) if column else X[:, :1]
+    gm = StudentTMixture(2, random_state=0, max_iter=500).fit(table)
+    display = ClustersDisplay.from_estimator(gm, table, **({"projection": [column]} if column else {}))
+    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == (column or "feature 0", "density")
+    places, heights = curves_of(display.ax_)
+    np.testing.assert_allclose(heights[:-1].sum(axis=0), heights[-1])
+    one = gm.marginal([column]) if column else gm
+    rows = pd.DataFrame({column: places}) if column else places[:, np.newaxis]
+    np.testing.assert_allclose(heights[-1], np.exp(one.score_samples(rows)), rtol=1e-6)
+    np.testing.assert_allclose(heights[:-1].T / heights[-1:].T, one.predict_proba(rows), atol=1e-6)
+    bars = [polygon.get_path().to_polygons()[0] for polygon in display.ax_.patches]
+    areas = [abs(np.sum(p[:-1, 0] * p[1:, 1] - p[1:, 0] * p[:-1, 1])) / 2 for p in bars]
+    np.testing.assert_allclose(np.sort(areas), np.sort(np.bincount(gm.predict(table)) / len(X)), rtol=1e-6)
+
+
+def test_k_means_on_a_line_has_a_density_if_asked(X):
+    km = KMeans(3, random_state=0).fit(X[:, :1])
+    assert not ClustersDisplay.from_estimator(km, X[:, :1]).ax_.lines
+    places, heights = curves_of(ClustersDisplay.from_estimator(km, X[:, :1], density=True).ax_)
+    assert np.trapezoid(heights[-1], places) == pytest.approx(1, abs=0.05)
+    with pytest.raises(ValueError, match=r"density=True needs Gaussian or t components, which KMedoids\(.*\) has not"):
+        ClustersDisplay.from_estimator(KMedoids(2).fit(X), X, density=True)
+
+
+@pytest.mark.parametrize("projection", ["auto", (2, 0)])
+def test_contours_contain_shares_of_the_points(X, projection):
+    gm = GaussianMixture(3, random_state=0, max_iter=500).fit(X)
+    display = ClustersDisplay.from_estimator(gm, X, projection=projection, density=True)
+    assert display.covariances is None
+    (contours,) = [each for each in display.ax_.collections if isinstance(each, QuadContourSet)]
+    densities = log_mixture_density(display.density, display.points)
+    np.testing.assert_allclose([(densities >= level).mean() for level in contours.levels], [0.99, 0.9, 0.5], atol=0.01)
+    if projection == (2, 0):
+        np.testing.assert_allclose(densities, gm.marginal([2, 0]).score_samples(X[:, [2, 0]]))
+    assert ClustersDisplay.from_estimator(gm, X, density=True, ellipses=True).covariances is not None
+
+
+@pytest.mark.parametrize(("n", "least"), [(300, 8), (3000, 2), (100_000, 1)])
+def test_dots_can_be_seen(n, least):
+    points = np.random.default_rng(0).standard_normal((n, 2))
+    display = ClustersDisplay(points, np.zeros(n, dtype=int), np.zeros((1, 2))).plot()
+    dots = display.ax_.collections[0]
+    assert dots.get_sizes()[0] >= least
+    assert dots.get_alpha() >= 0.7
 
 
 def test_equal_colors_are_apart(rng):
@@ -188,6 +248,34 @@ def test_steps_of_a_partial_search_look_at_all(X):
     )
 
 
+def test_steps_of_soft_k_means_are_weighted_means_of_fixed_variance(X):
+    soft = SoftKMeans(3, random_state=0, tol=1e-2).fit(X[:, :2])
+    display = StepsDisplay.from_estimator(soft, X[:, :2], cycles="all")
+    assert [cycle.number for cycle in display.cycles] == list(range(1, soft.n_iter_ + 1))
+    for cycle in display.cycles:
+        distances = np.square(X[:, np.newaxis, :2] - cycle.before.centers).sum(axis=-1)
+        q = softmax(-soft.stiffness_ * distances, axis=1)
+        np.testing.assert_allclose(cycle.responsibilities, q, atol=1e-9)
+        np.testing.assert_allclose(cycle.after.centers, q.T @ X[:, :2] / q.sum(axis=0)[:, np.newaxis])
+        np.testing.assert_allclose(cycle.after.covariances, [soft.variance_ * np.eye(2)] * 3)
+    np.testing.assert_allclose(display.cycles[-1].after.centers, soft.cluster_centers_)
+
+
+def test_an_animation_is_a_gif_with_the_panels_as_frames(X, tmp_path):
+    Image = pytest.importorskip("PIL.Image")
+    km = KMeans(2, init=X[:2]).fit(X)
+    display = StepsDisplay.from_estimator(km, X, cycles="all")
+    ax = Figure(figsize=(3, 2.5), layout="constrained").subplots()
+    titles = []
+    animation = display.animate(ax, seconds=0.5)
+    animation.save(tmp_path / "steps.gif", progress_callback=lambda *_: titles.append(ax.get_title(loc="left")))
+    assert titles == [axes.get_title(loc="left") for axes in display.axes_]
+    with Image.open(tmp_path / "steps.gif") as film:
+        assert (film.n_frames, film.info["duration"]) == (len(display.axes_), 500)
+    with pytest.raises(ValueError, match="seconds must be a positive number, got 0"):
+        display.animate(seconds=0)
+
+
 @pytest.mark.parametrize("cycles", [[], [1, 10_000]])
 def test_iterations_beyond_the_fit_are_refused(X, cycles):
     km = KMeans(3, random_state=0).fit(X)
@@ -195,6 +283,8 @@ def test_iterations_beyond_the_fit_are_refused(X, cycles):
         StepsDisplay.from_estimator(km, X, cycles=cycles)
     with pytest.raises(ValueError, match="cycles == 0, must be >= 1"):
         StepsDisplay.from_estimator(km, X, cycles=[0])
+    with pytest.raises(ValueError, match=r"cycles must be one of \['all'\], got 'every'"):
+        StepsDisplay.from_estimator(km, X, cycles="every")
 
 
 @pytest.fixture

@@ -35,6 +35,14 @@ def test_every_criterion_has_a_curve_with_its_best_named():
     assert np.allclose(bic.get_ydata(), found.bic / (2 * len(X)))
     assert np.allclose(display.lines_["held_out"].get_ydata(), -found.held_out)
     assert "BIC, best: 5" in texts(display)
+    from matplotlib.text import Text
+
+    display.figure_.canvas.draw()
+    for line in display.lines_.values():
+        (name,) = [text for text in display.ax_.texts if text.get_color() == line.get_color()]
+        box, end = Text.get_window_extent(name), display.ax_.transData.transform(line.get_xydata()[-1])
+        assert abs((box.y0 + box.y1) / 2 - end[1]) < 50  # four names of 8 points in pixels
+        assert 0 < box.x0 - end[0] < 40
     assert "elbow of J: 5" in texts(display)
     assert display.figure_ is display.ax_.figure
 

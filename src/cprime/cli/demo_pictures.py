@@ -11,10 +11,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 
 from cprime._utils.files import replacing
-from cprime._utils.style import BLACK, BLUE, VERMILION, frame, name_curve
+from cprime._utils.style import BLACK, BLUE, GREY, VERMILION, frame, name_curve
 from cprime.estimators.fitted import centers_of
 from cprime.plots.codebook import CodebookDisplay
-from cprime.plots.style import GREY, bare
+from cprime.plots.style import bare
 
 _DPI = 150
 _TEXT = 10  # font size in points

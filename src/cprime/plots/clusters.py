@@ -1,9 +1,9 @@
-"""Display of points, centers and covariances in a plane."""
+"""Display of points, centers, covariances and densities in a plane or on a line."""
 
 from typing import Any, Self
 
 import numpy as np
-from matplotlib.patheffects import withStroke
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
 from cprime._utils.style import frame
@@ -13,33 +13,46 @@ from cprime.plots.fitted import accepting, impute_missing, prepared
 from cprime.plots.plane import (
     draw_boundaries,
     draw_centers,
+    draw_contours,
+    draw_curves,
     draw_ellipses,
+    draw_histogram,
     draw_points,
     project,
     proportion,
     scale_axes,
+    write_numbers,
 )
-from cprime.plots.style import COLUMN, TEXT, cluster_colors, panels
+from cprime.plots.style import COLUMN, cluster_colors, panels
+from cprime.theory.mixtures import MixtureDensity
 
 _NUMBERED = 12
 
 
 class ClustersDisplay:
-    """Points in the colors of their clusters, the centers, and ellipses of the covariances.
+    """Points in the colors of their clusters, the centers, and ellipses of the covariances or contours of the density.
 
-    Ellipses are drawn at Mahalanobis distances 1 and 2 from a center; in the plane these contain 39 % and 86 % of a
-    component. Up to six clusters have a color each; if there are more, neighboring clusters differ in color. Points of
-    more than two dimensions are projected on a plane by a matrix P (2, D), and a covariance Σ becomes P Σ Pᵀ. Both axes
-    have the same scale if the ranges of the points differ by at most a factor of 3.
+    In a plane, each point is a dot and each center a cross. Ellipses are drawn at Mahalanobis distances 1 and 2 from a
+    center; in the plane these contain 39 % and 86 % of a Gaussian component. Contours are lines of equal density of the
+    whole mixture; they contain 50, 90 and 99 % of the points. Both axes have the units of the data, and the same scale
+    if the ranges of the points differ by at most a factor of 3. Points of more than two dimensions are projected on a
+    plane by a matrix P (2, D), and a covariance Σ becomes P Σ Pᵀ.
+
+    On a line (data of one feature, or one chosen feature), a histogram of area 1 has a color for each cluster. For
+    mixtures, a black curve is the density, and a curve in the color of a component its part of the density. Centers are
+    crosses on the axis.
+
+    Up to six clusters have a color each; if there are more, neighboring clusters differ in color. Numbers are the
+    indices of clusters; lines connect them to their centers.
 
     Parameters
     ----------
-    points : ndarray of shape (n_samples, 2)
+    points : ndarray of shape (n_samples, 2) or (n_samples, 1)
     labels : ndarray of shape (n_samples,)
         Cluster of each point.
-    centers : ndarray of shape (n_clusters, 2)
+    centers : ndarray of shape (n_clusters, 2) or (n_clusters, 1)
     covariances : ndarray of shape (n_clusters, 2, 2) or None, default=None
-        In data unit².
+        Of the ellipses, in data unit².
     names : tuple of two str, default=("", "")
         Names of the axes.
     divided : bool, default=False
@@ -47,6 +60,8 @@ class ClustersDisplay:
     unit : array-like of shape (2,), default=(1.0, 1.0)
         Lengths along the axes that count as equal in distances, for the boundaries: the scales of features that the fit
         has scaled.
+    density : cprime.theory.Gaussians or a similar object, or None, default=None
+        Mixture with as many features as `points`, whose density is drawn as contours or curves.
 
     Attributes
     ----------
@@ -81,6 +96,7 @@ class ClustersDisplay:
         names: tuple[str, str] = ("", ""),
         divided: bool = False,
         unit: ArrayLike = (1.0, 1.0),
+        density: MixtureDensity | None = None,
     ) -> None:
         self.points = points
         self.labels = labels
@@ -89,6 +105,7 @@ class ClustersDisplay:
         self.names = names
         self.divided = divided
         self.unit: NDArray[np.float64] = np.asarray(unit, dtype=np.float64)
+        self.density = density
 
     @classmethod
     def from_estimator(
@@ -98,6 +115,7 @@ class ClustersDisplay:
         *,
         projection: Any = "auto",
         ellipses: bool | None = None,
+        density: bool | None = None,
         ax: Any = None,
         **kw: Any,
     ) -> Self:
@@ -110,12 +128,16 @@ class ClustersDisplay:
             shapes.
         X : array-like of shape (n_samples, n_features)
             Points to show; all are drawn. Missing values are drawn at their conditional means (`impute`).
-        projection : {"auto", "principal"}, two ints or two str, default="auto"
+        projection : {"auto", "principal"}, one or two ints, or one or two str in a list, default="auto"
             "principal" is the plane in which X varies most; the axis labels contain the fractions of the variance;
-            two ints are features, two str are names of features.
-            "auto" uses the two features of two-dimensional data, else "principal".
+            ints are features, str are names of features. One feature is a line.
+            "auto" uses the features of data of one or two dimensions, else "principal".
         ellipses : bool or None, default=None
-            Whether to show covariances; None shows them for mixtures only. Those of k-means are σ² I with σ² = J/(DN).
+            Whether to show covariances in a plane; None shows them for mixtures without contours. Those of k-means are
+            σ² I with σ² = J/(DN).
+        density : bool or None, default=None
+            Whether to show the density of the mixture. None shows it for mixtures on a line only. k-means is a mixture
+            with equal weights and the variance σ².
         ax : matplotlib Axes or None, default=None
             Axes to draw on; None makes a figure.
         **kw : dict
@@ -128,22 +150,26 @@ class ClustersDisplay:
         Raises
         ------
         ValueError
-            If X does not have the estimator's number of features, or has only one.
+            If X does not have the estimator's number of features, or if density=True and the estimator has no density.
         """
         centers = centers_of(estimator)
         rows, (fitted, X) = X, prepared(estimator, X)
         shown = impute_missing(X, fitted)
-        plane = project(projection, shown, estimator)
-        wanted = hasattr(estimator, "covariance_type") if ellipses is None else ellipses
+        plane = project(projection, shown, estimator, least=1)
+        is_mixture, is_line = hasattr(estimator, "covariance_type"), len(plane.directions) == 1
+        shape = plane.density(fitted) if density or (density is None and is_mixture and is_line) else None
+        if density and shape is None:
+            raise ValueError(f"density=True needs Gaussian or t components, which {estimator!r} has not.")
+        wanted = not is_line and (is_mixture and shape is None if ellipses is None else ellipses)
         covariances = plane.covariances(fitted) if wanted else None
         is_raw = hasattr(estimator, "categories_")  # X has zeros and ones, but the estimator takes categories.
         labels = np.asarray(accepting(estimator, rows).predict(rows) if is_raw else fitted.predict(X))
-        divided = isinstance(estimator, KMeans) and X.shape[1] == 2 and len(centers) > 1
+        divided = isinstance(estimator, KMeans) and X.shape[1] == 2 and len(centers) > 1 and not is_line
         points, places = plane.points(shown), plane.points(centers)
-        return cls(points, labels, places, covariances, plane.names, divided, plane.unit).plot(ax, **kw)
+        return cls(points, labels, places, covariances, plane.names, divided, plane.unit, shape).plot(ax, **kw)
 
     def plot(self, ax: Any = None, *, deviations: Any = None, numbers: bool | None = None) -> Self:
-        """Draw the points, centers and ellipses.
+        """Draw the points, centers and ellipses, or the histogram, centers and densities.
 
         Parameters
         ----------
@@ -157,22 +183,30 @@ class ClustersDisplay:
         -------
         display : ClustersDisplay
         """
-        self.figure_, (self.ax_,) = panels(
-            ax, 1, 1, COLUMN * float(np.clip(proportion(self.points) or 0.8, 0.6, 0.9)) + 0.25
-        )
-        colors = cluster_colors(self.centers)
-        draw_points(self.ax_, self.points, colors[self.labels])
+        is_line = self.points.shape[1] == 1
+        height = 0.6 if is_line else float(np.clip(proportion(self.points) or 0.8, 0.6, 0.9))
+        self.figure_, (self.ax_,) = panels(ax, 1, 1, COLUMN * height + 0.25)
+        centers, colors = self.centers, cluster_colors(self.centers)
+        if is_line:
+            draw_histogram(self.ax_, self.points[:, 0], self.labels, colors)
+            if self.density is not None:
+                draw_curves(self.ax_, self.density, colors * 0.8)
+            centers = np.column_stack([centers, np.zeros(len(centers))])
+        else:
+            draw_points(self.ax_, self.points, colors[self.labels])
         if self.divided:
-            draw_boundaries(self.ax_, self.centers, self.unit)
+            draw_boundaries(self.ax_, centers, self.unit)
         if self.covariances is not None:
-            draw_ellipses(self.ax_, self.centers, self.covariances, colors * 0.8, deviations)
-        draw_centers(self.ax_, self.centers, colors * 0.6)
-        if numbers or (numbers is None and len(self.centers) <= _NUMBERED):
-            for c, place in enumerate(self.centers):
-                text = self.ax_.annotate(
-                    str(c), place, xytext=(5, 4), textcoords="offset points", fontsize=TEXT, fontweight="bold", zorder=5
-                )
-                text.set_path_effects([withStroke(linewidth=2, foreground="white")])
-        scale_axes(self.ax_, self.points, "datalim")
+            draw_ellipses(self.ax_, centers, self.covariances, colors * 0.8, deviations)
+        draw_centers(self.ax_, centers, colors * 0.6, clip_on=not is_line)
+        if is_line:
+            self.ax_.set_ylim(bottom=0)
+        else:
+            scale_axes(self.ax_, self.points, "datalim")
+            if self.density is not None:
+                draw_contours(self.ax_, self.density, self.points)
+        if numbers or (numbers is None and len(centers) <= _NUMBERED):
+            write_numbers(self.ax_, centers)
         frame(self.ax_, "", *self.names)
+        self.ax_.xaxis.set_major_locator(MaxNLocator(5))
         return self

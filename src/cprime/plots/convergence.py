@@ -7,16 +7,22 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from cprime._utils.style import BLACK, BLUE, VERMILION, frame, name_curves
+from cprime._utils.style import BLACK, BLUE, GREY, VERMILION, frame, name_curves, name_line
+from cprime.estimators import KMeans
 from cprime.estimators.fitted import centers_of
 from cprime.plots.fitted import accepting, check_fitted, path, prepared, standing
-from cprime.plots.style import COLUMN, GREY, TEXT, panels
+from cprime.plots.style import COLUMN, panels
 
 PANELS = ("bounds", "error")
 
 
 class ConvergenceDisplay:
     """Convergence curves: free energy F, log-likelihood L ≥ F with the gap L − F shaded, and J.
+
+    The upper panel shows F, which every fit increases: greater is better. F and L have the unit nats per point. The
+    lower panel shows J, the sum of squared distances of the points to their nearest centers, which k-means decreases:
+    less is better. Its unit is the square of the data's unit. J of a mixture may rise while F rises, because the fit
+    does not aim at J, so it is drawn only if `panels_shown` contains "error".
 
     A value at iteration t belongs to the parameters after t iterations and is computed in the following E-step; t = 0
     is the initialization. The values of an exchange step of k-means belong to the parameters at the end of this step.
@@ -28,11 +34,13 @@ class ConvergenceDisplay:
     free_energy : ndarray of shape (n,)
         F, in nats per point.
     error : ndarray of shape (n,)
-        J, in data unit²; NaN if unknown.
+        J, in the square of the data's unit; NaN if unknown.
     log_likelihood : ndarray of shape (n,) or None, default=None
         L, in nats per point; NaN if unknown.
     n_warmup : int, default=0
         Number of iterations that were only E-steps, before the first M-step.
+    decreases_error : bool, default=True
+        Whether the fit decreases J, as k-means does.
 
     Attributes
     ----------
@@ -64,12 +72,14 @@ class ConvergenceDisplay:
         error: NDArray[np.float64],
         log_likelihood: NDArray[np.float64] | None = None,
         n_warmup: int = 0,
+        decreases_error: bool = True,
     ) -> None:
         self.iterations = iterations
         self.free_energy = free_energy
         self.error = error
         self.log_likelihood = log_likelihood
         self.n_warmup = n_warmup
+        self.decreases_error = decreases_error
 
     @classmethod
     def from_estimator(
@@ -86,7 +96,7 @@ class ConvergenceDisplay:
 
         Parameters
         ----------
-        estimator : KMeans, GaussianMixture or StudentTMixture
+        estimator : KMeans, GaussianMixture, StudentTMixture or SoftKMeans
             A fitted estimator.
         X : array-like of shape (n_samples, n_features) or None, default=None
             The training data. If given, L is shown for the final parameters; if None, L is not shown.
@@ -115,7 +125,7 @@ class ConvergenceDisplay:
         if trace and X is None:
             raise ValueError("X must be the training data where trace=True, got None.")
         found = _traced(*prepared(estimator, X), sample_weight) if trace else _recorded(estimator, X, sample_weight)
-        return cls(*found).plot(ax, **kw)
+        return cls(*found, isinstance(estimator, KMeans)).plot(ax, **kw)
 
     def plot(self, ax: Any = None, *, panels_shown: Sequence[str] | None = None) -> Self:
         """Draw the curves of F, L and J.
@@ -124,7 +134,7 @@ class ConvergenceDisplay:
         ----------
         ax : matplotlib Axes, array-like of them or None, default=None
         panels_shown : sequence of {"bounds", "error"} or None, default=None
-            "bounds" shows F and L, "error" shows J. None is both, or only "bounds" if J is unknown: fits of mixtures
+            "bounds" shows F and L, "error" shows J. None is both for k-means, and "bounds" for others: fits of mixtures
             compute J only with covariance_type="tied_spherical", `trace` computes J for all.
 
         Returns
@@ -138,7 +148,7 @@ class ConvergenceDisplay:
         """
         draw, known = {"bounds": self._draw_bounds, "error": self._draw_error}, np.isfinite(self.error).any()
         if panels_shown is None:
-            panels_shown = PANELS if known else PANELS[:1]
+            panels_shown = PANELS if known and self.decreases_error else PANELS[:1]
         for name in panels_shown:
             if name not in draw:
                 raise ValueError(f"panels_shown must be among {list(PANELS)}, got {name!r}.")
@@ -151,19 +161,14 @@ class ConvergenceDisplay:
             axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
             draw[name](axes)
             if self.n_warmup:
-                axes.axvline(self.n_warmup, color=GREY, linewidth=0.8, linestyle=":")
+                name_line(axes, self.n_warmup, "end of warm-up" if axes is self.axes_[0] else "")
         self.axes_[-1].set_xlabel("iterations", fontsize=9)
-        if self.n_warmup:
-            self.axes_[0].annotate(
-                "warm-up", (self.n_warmup, 1), xycoords=("data", "axes fraction"), xytext=(-2, 1),
-                textcoords="offset points", ha="right", fontsize=TEXT, color=GREY,
-            )  # fmt: skip
         return self
 
     def _draw_bounds(self, axes: Any) -> None:
         F, L = self.free_energy, self.log_likelihood
         axes.plot(self.iterations, F, color=VERMILION, linewidth=1.6)
-        frame(axes, "", "", "nats a point")
+        frame(axes, "free energy F (greater is better)", "", "nats per point")
         names = [("F", float(F[-1]), VERMILION)]
         if L is not None:
             known = np.isfinite(L)
@@ -175,19 +180,16 @@ class ConvergenceDisplay:
                 axes.fill_between(self.iterations, F, L, color=GREY, alpha=0.25, linewidth=0)
             gap = float(L[-1] - F[-1])
             names += [(f"L − F = {gap:.2g}", float(F[-1] + gap / 2), GREY), ("L", float(L[-1]), BLUE)]
-        axes.autoscale_view()
-        name_curves(axes, names, gap=0.11)
+        name_curves(axes, names)
 
     def _draw_error(self, axes: Any) -> None:
         known = np.isfinite(self.error)
         axes.plot(self.iterations[known], self.error[known], color=BLACK, linewidth=1.6)
-        frame(axes, "", "", "data unit²")
-        axes.autoscale_view()
-        axes.yaxis.get_offset_text().set_fontsize(TEXT)
+        frame(axes, "squared distances J (less is better)")
         name_curves(axes, [("J", float(self.error[known][-1]), BLACK)])
 
 
-def _recorded(estimator: Any, X: Any, sample_weight: Any) -> tuple[Any, ...]:
+def _recorded(estimator: Any, X: Any, sample_weight: Any) -> tuple[Any, Any, Any, Any, int]:
     history = estimator.history_
     free_energy = np.append(history["lower_bound"], estimator.lower_bound_)
     error = np.append(history["quantization_error"], getattr(estimator, "inertia_", np.nan))
@@ -199,7 +201,7 @@ def _recorded(estimator: Any, X: Any, sample_weight: Any) -> tuple[Any, ...]:
     return np.arange(len(free_energy)), free_energy, error, log_likelihood, n_warmup
 
 
-def _traced(estimator: Any, X: NDArray, sample_weight: Any) -> tuple[Any, ...]:
+def _traced(estimator: Any, X: NDArray, sample_weight: Any) -> tuple[Any, Any, Any, Any, int]:
     refit, models, has_start = path(estimator, X, sample_weight)
     weights = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight)
     rows = []

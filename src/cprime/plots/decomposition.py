@@ -6,9 +6,9 @@ from typing import Any, Self
 import numpy as np
 
 from cprime._utils.random import check_random_state
-from cprime._utils.style import BLACK, BLUE, GREEN, ORANGE, VERMILION, frame
+from cprime._utils.style import BLACK, BLUE, GREEN, GREY, ORANGE, VERMILION, frame
 from cprime.estimators.validation import check_integer
-from cprime.plots.style import GREY, TEXT, panels
+from cprime.plots.style import TEXT, panels
 from cprime.theory import partition_loss
 from cprime.theory.mixtures import MixtureDensity, as_rows_of
 

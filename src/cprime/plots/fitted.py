@@ -10,7 +10,7 @@ from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
-from cprime.estimators import GaussianMixture, KMeans, StudentTMixture
+from cprime.estimators import GaussianMixture, KMeans, SoftKMeans, StudentTMixture
 from cprime.estimators.fitted import centers_of, data_for, model_of, without_names, without_preparation
 from cprime.estimators.opening import preparation_of
 from cprime.estimators.validation import as_search
@@ -28,9 +28,11 @@ class FromStart(Full):
 
 
 def check_fitted(estimator: Any) -> None:
-    """Raise an error unless `estimator` is a fitted `KMeans`, `GaussianMixture` or `StudentTMixture`."""
-    if not isinstance(estimator, KMeans | GaussianMixture | StudentTMixture):
-        raise TypeError(f"estimator must be a KMeans, GaussianMixture or StudentTMixture, got {estimator!r}.")
+    """Raise an error unless `estimator` is a fitted `KMeans`, `GaussianMixture`, `StudentTMixture` or `SoftKMeans`."""
+    if not isinstance(estimator, KMeans | GaussianMixture | StudentTMixture | SoftKMeans):
+        raise TypeError(
+            f"estimator must be a KMeans, GaussianMixture, StudentTMixture or SoftKMeans, got {estimator!r}."
+        )
     check_is_fitted(estimator)
 
 
@@ -88,11 +90,14 @@ def standing(estimator: Any, model: Model, X: NDArray, sample_weight: Any = None
 
     The estimator and X are those that `prepared` returns.
 
-    For k-means, σ² = J/(DN) is computed from J, the sum of squared distances of the rows X to the nearest centers:
-    eq. (14) of Lücke & Forster. X and sample_weight are used only for this. Other attributes, such as `history_`, are
-    those of the estimator.
+    The variance of `SoftKMeans` is fixed. For k-means, σ² = J/(DN) is computed from J, the sum of squared distances of
+    the rows X to the nearest centers: eq. (14) of Lücke & Forster. X and sample_weight are used only for this. Other
+    attributes, such as `history_`, are those of the estimator.
     """
     view = copy.copy(estimator)
+    if isinstance(estimator, SoftKMeans):
+        view.cluster_centers_ = model.centers
+        return view
     if not hasattr(estimator, "predict_proba"):
         view.cluster_centers_ = model.centers
         weight = len(X) if sample_weight is None else np.sum(sample_weight)

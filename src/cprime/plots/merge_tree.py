@@ -6,24 +6,32 @@ from typing import Any, Self
 import numpy as np
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_hex
+from matplotlib.ticker import FuncFormatter, MultipleLocator
 from scipy.cluster.hierarchy import dendrogram
 
-from cprime._utils.style import BLACK, BLUE, COLORS, frame
+from cprime._utils.style import BLACK, BLUE, COLORS, GREY, frame, name_line
 from cprime.estimators.validation import check_integer
-from cprime.plots.style import COLUMN, GREY, TEXT, panels
+from cprime.plots.style import COLUMN, TEXT, panels, plain_counts
 from cprime.selection import MergeTree, merge
 
 PANELS = ("dendrogram", "joins")
 _COLORS = COLORS[:-1]
+_LOG_TEN = float(np.log(10))
 
 
 class MergeTreeDisplay:
     """The last joins of a `MergeTree` as a dendrogram, and the change by each join over the number of clusters.
 
-    Clusters of the cut have colors, joins above the cut are gray, and a dotted line shows the cut. The second panel
-    shows, on logarithmic scales, the entropy removed by each join, or the increase of J (sum of squared distances), at
-    the number of clusters before the join. A triangle at the bottom is a join that removes less entropy than the
-    rounding error.
+    Clusters of the cut have colors, joins above the cut are gray, and a dotted line shows the cut. A horizontal line of
+    the dendrogram is a join; the higher it is, the less alike the joined clusters. If components are joined by Ward's
+    criterion, its height is √(2 ΔJ) in units of the data, where ΔJ is the increase of J, the sum of squared distances.
+    If they are joined by entropy, the axis shows the share of the entropy of the assignment that the join removes: a
+    large share at the bottom, for components that overlap, and small shares above. A join that is not above the join
+    before it is drawn at the same height.
+
+    The second panel shows, on logarithmic scales, ΔJ in the square of the data's unit, or the removed entropy in nats
+    (a sum over all points), at the number of clusters before the join. A triangle at the bottom is a join that removes
+    less entropy than the rounding error.
 
     Parameters
     ----------
@@ -161,10 +169,13 @@ class MergeTreeDisplay:
         for x, node in enumerate(drawn["leaves"]):
             axes.plot(5 + 10 * x, 0, "o", color=color(node), markersize=2.5 if node >= C else 1, clip_on=False)
         frame(axes, "", f"{n_leaves} of {C:,} components" if n_leaves == C else f"the last {n_leaves} clusters", "")
-        axes.set_ylabel("√(2 ΔJ) (data unit)" if tree.entropy is None else "log(H / ΔH)", fontsize=9)
+        axes.set_ylabel("√(2 × increase of J)" if tree.entropy is None else "entropy removed, share", fontsize=9)
         axes.set_xlim(0, 10 * n_leaves)
         top = float(tree.heights[-1])
         axes.set_ylim(0, 1.06 * top if top > 0 else 1)
+        if tree.entropy is not None:  # A height is −log of a share; five labels at most fit an axis of any panel.
+            axes.yaxis.set_major_locator(MultipleLocator(np.ceil(top / _LOG_TEN / 4) * _LOG_TEN if top > 0 else 1))
+            axes.yaxis.set_major_formatter(FuncFormatter(lambda height, _: f"{100 * np.exp(-height):.3g} %"))
         axes.set_xticks([])
         axes.grid(False, axis="x")
         if n is not None and 1 < n < C:
@@ -182,12 +193,13 @@ class MergeTreeDisplay:
         sizes = np.arange(tree.n_components, 1, -1)
         seen = tree.changes > (0 if tree.entropy is None else np.finfo(np.float64).eps * tree.entropy)
         axes.plot(sizes[seen], tree.changes[seen], "o-", color=BLUE, markersize=2.5, linewidth=0.8)
-        what = "J added (data unit²)" if tree.entropy is None else "entropy removed (nats)"
-        frame(axes, "", "clusters n before the join", what)
+        what = "increase of J" if tree.entropy is None else "entropy removed (nats)"
+        frame(axes, "", "clusters before the join", what)
         axes.set_xscale("log")
         if seen.any():
             axes.set_yscale("log")
         axes.set_xlim(1.8, max(tree.n_components, 3) * 1.1)
+        plain_counts(axes.xaxis)
         hidden = sizes[~seen]
         if tree.entropy is not None and len(hidden):
             axes.plot(
@@ -195,8 +207,4 @@ class MergeTreeDisplay:
                 transform=axes.get_xaxis_transform(),
             )  # fmt: skip
         if n is not None:
-            axes.axvline(n, color=BLACK, linewidth=0.8, linestyle=":")
-            axes.annotate(
-                f"{n} clusters", (n, 1), xycoords=axes.get_xaxis_transform(), xytext=(3, -8),
-                textcoords="offset points", fontsize=TEXT,
-            )  # fmt: skip
+            name_line(axes, n, f"{n} clusters", BLACK)

@@ -5,22 +5,24 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cprime._utils.style import BLUE, VERMILION, frame
+from cprime._utils.style import BLUE, GREY, VERMILION, frame
 from cprime.estimators.fitted import model_of
 from cprime.estimators.validation import check_integer
 from cprime.kernels import as_rows
 from cprime.plots.fitted import check_fitted, prepared_point
-from cprime.plots.style import COLUMN, GREY, TEXT, panels
+from cprime.plots.style import COLUMN, TEXT, panels
 
 _SHOWN = 20
 _CROWDED = 40  # the labels below the bars are rotated if they have more than this number of characters in total
 
 
 class ResponsibilitiesDisplay:
-    """Responsibilities r_c = p(c | x) of a point, and below them the truncated responsibilities q_c.
+    """Responsibilities r_c = p(c | x) of a point as bars, and below them the truncated responsibilities q_c.
 
-    K is the active set, the C′ components with the greatest r. q_c = r_c / Σ_{c'∈K} r_c' for components in K, and
-    exactly 0 for all others. The gap between log p(x) and the point's term of the free energy is −log Σ_{c∈K} r_c.
+    Both are probabilities of the components: from 0 to 1, with sum 1. In the upper panel, bars of K are red and others
+    gray. K is the active set, the C′ components with the greatest r. q_c = r_c / Σ_{c'∈K} r_c' for components in K, and
+    exactly 0 for all others. The title shows the sum of r in K and, in nats, the gap between log p(x) and the point's
+    term of the free energy: −log Σ_{c∈K} r_c.
 
     Parameters
     ----------
@@ -72,7 +74,7 @@ class ResponsibilitiesDisplay:
 
         Parameters
         ----------
-        estimator : KMeans, GaussianMixture or StudentTMixture
+        estimator : KMeans, GaussianMixture, StudentTMixture or SoftKMeans
             A fitted estimator. k-means uses its mixture with equal weights and one variance σ² = J/(DN).
         x : array-like of shape (n_features,)
             The point.
@@ -107,8 +109,10 @@ class ResponsibilitiesDisplay:
         is_kept = np.isin(self.shown, self.kept)
         places = np.arange(len(self.shown))
         crowded = sum(len(str(c)) + 1 for c in self.shown) > _CROWDED
+        mass = float(self.exact[self.kept].sum())
+        gap = f"\n{mass:.3g} of the sum in K, gap {-np.log(mass):.2g} nats"
         named = (
-            (self.exact, [VERMILION if kept else GREY for kept in is_kept], "exact: $r_c = p(c\\,|\\,x)$"),
+            (self.exact, [VERMILION if kept else GREY for kept in is_kept], "exact: $r_c = p(c\\,|\\,x)$" + gap),
             (self.truncated, BLUE, f"truncated: $q_c$, C′ = {self.n_active}"),
         )
         for axes, (values, colors, title) in zip(self.axes_, named, strict=True):
@@ -119,9 +123,4 @@ class ResponsibilitiesDisplay:
             axes.set_xticks(places, [str(c) for c in self.shown])
             axes.tick_params(axis="x", length=0, labelsize=TEXT, labelrotation=90 if crowded else 0)
         self.axes_[1].set_xlabel("component", fontsize=9)
-        mass = float(self.exact[self.kept].sum())
-        text = f"kept: {mass:.3g}\ngap: {-np.log(mass):.2g} nats"
-        self.axes_[0].text(
-            0.98, 0.95, text, transform=self.axes_[0].transAxes, ha="right", va="top", fontsize=TEXT, color=VERMILION
-        )
         return self

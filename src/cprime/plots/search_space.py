@@ -5,13 +5,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cprime._utils.style import BLACK, BLUE, GREEN, frame
+from cprime._utils.style import BLACK, BLUE, GREEN, GREY, frame
 from cprime.estimators.fitted import centers_of, model_of
 from cprime.estimators.validation import check_integer
 from cprime.kernels import as_rows
 from cprime.plots.fitted import check_fitted, prepared_point
 from cprime.plots.plane import project
-from cprime.plots.style import COLUMN, GREY, TEXT, bare, panel_grid
+from cprime.plots.style import COLUMN, TEXT, bare, panel_grid
 
 _COLUMNS = 2
 
@@ -32,6 +32,10 @@ class SearchSpaceDisplay:
     The search space is the union of K and the neighbor lists of all components in K. A partial E-step evaluates only
     the components in the search space; the C′ best of these become the next K. The panels show E-steps at fixed
     parameters until K no longer changes.
+
+    The point is a black cross, the centers of K are green dots, those of the rest of the search space blue circles, and
+    all others gray dots. Blue lines connect components with those in their lists, dashed lines the point with K. Both
+    directions have the same scale, without ticks.
 
     Parameters
     ----------
@@ -98,7 +102,7 @@ class SearchSpaceDisplay:
 
         Parameters
         ----------
-        estimator : KMeans, GaussianMixture or StudentTMixture
+        estimator : KMeans, GaussianMixture, StudentTMixture or SoftKMeans
             An estimator that was fitted with a partial search.
         x : array-like of shape (n_features,)
             The point.
@@ -159,7 +163,7 @@ class SearchSpaceDisplay:
     def _key(self, axes: Any) -> None:
         """Draw a legend of the colors in one line below a panel (`axes`)."""
         place, beside = (0.0, 0.0), "axes fraction"
-        for text, color in (("point", BLACK), ("kept", GREEN), ("looked at", BLUE), ("others", GREY)):
+        for text, color in (("point", BLACK), ("active set", GREEN), ("search space", BLUE), ("others", GREY)):
             options = {"xytext": (6, 0) if beside != "axes fraction" else (0, -2), "textcoords": "offset points"}
             vertical = "top" if beside == "axes fraction" else "bottom"
             beside = axes.annotate(text, place, xycoords=beside, color=color, fontsize=TEXT, va=vertical, **options)

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from cprime._utils.style import BLUE, frame
+from cprime._utils.style import BLUE, GREY, frame, name_curves
 from cprime.estimators.fitted import centers_of
 from cprime.estimators.validation import check_weights
 from cprime.plots.fitted import accepting
-from cprime.plots.style import COLUMN, GREY, TEXT, panels
+from cprime.plots.style import COLUMN, TEXT, panels, plain_counts
 
 _NAMED = 25
 
@@ -18,8 +18,8 @@ _NAMED = 25
 class SizesDisplay:
     """Sizes of the clusters in decreasing order, with a line at their mean N/C.
 
-    N is the number of points, C that of clusters. Up to 25 clusters are drawn as bars with their indices, a larger
-    number as a curve over the rank.
+    N is the number of points, or the sum of their weights, C that of clusters. Up to 25 clusters are drawn as bars with
+    their indices at the left and their sizes at the right. A larger number is drawn as a curve: size over the rank.
 
     Parameters
     ----------
@@ -93,7 +93,12 @@ class SizesDisplay:
         else:
             self._curve(ax, order, mean)
         if log:
-            self.ax_.set_xscale("log") if C <= _NAMED else self.ax_.set_yscale("log")
+            least = 0.5 * float(self.sizes[self.sizes > 0].min(initial=1))
+            if C <= _NAMED:
+                self.ax_.set(xscale="log", xlim=(least, None))
+            else:
+                self.ax_.set(yscale="log", ylim=(least, None))
+            plain_counts(self.ax_.xaxis if C <= _NAMED else self.ax_.yaxis)
         return self
 
     def _bars(self, ax: Any, order: NDArray, mean: float) -> None:
@@ -101,14 +106,15 @@ class SizesDisplay:
         places = np.arange(len(order))
         self.ax_.barh(places, self.sizes[order], color=BLUE, height=0.75)
         right = self.ax_.get_yaxis_transform()
+        beside = {"xytext": (3, 0), "textcoords": "offset points", "va": "center", "fontsize": TEXT}
         for place, size in zip(places, self.sizes[order], strict=True):
-            self.ax_.text(1, place, f"{size:.6g}", transform=right, ha="right", va="center", fontsize=TEXT)
+            self.ax_.annotate(f"{size:.6g}", (1, place), xycoords=right, **beside)
         frame(self.ax_, "", "points", "cluster")
         self.ax_.grid(False)
         self.ax_.set_yticks(places, [str(c) for c in order])
         self.ax_.tick_params(axis="y", length=0)
         self.ax_.set_ylim(len(order) - 0.4, -0.6)
-        self.ax_.set_xlim(0, max(1.18 * float(self.sizes.max()), np.finfo(float).tiny))
+        self.ax_.set_xlim(0, max(1.02 * float(self.sizes.max()), np.finfo(float).tiny))
         self.ax_.axvline(mean, color="white", linewidth=0.8)
         self.ax_.axvline(mean, color=GREY, linewidth=0.8, linestyle=":")
         self.ax_.annotate(
@@ -122,13 +128,11 @@ class SizesDisplay:
         ordered = self.sizes[order]
         self.ax_.fill_between(ranks, ordered, color=BLUE, alpha=0.25, linewidth=0, step="mid")
         self.ax_.step(ranks, ordered, where="mid", color=BLUE, linewidth=1.4)
+        n_empty = int((ordered == 0).sum())
+        facts = f"largest {ordered[0]:.6g}, median {np.median(ordered):.6g}, smallest {ordered[-1]:.6g}"
         frame(self.ax_, "", "clusters, the largest first", "points")
+        self.ax_.set_title(f"{facts}, {n_empty} empty" if n_empty else facts, fontsize=TEXT, loc="left")
         self.ax_.set_xlim(1, len(order))
         self.ax_.set_ylim(bottom=0)
         self.ax_.axhline(mean, color=GREY, linewidth=0.8, linestyle=":")
-        right = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "fontsize": TEXT}
-        self.ax_.annotate(f"N/C = {mean:.3g}", (1, mean), xytext=(-2, 3), ha="right", color=GREY, **right)
-        n_empty = int((ordered == 0).sum())
-        facts = [f"largest {ordered[0]:g}", f"median {np.median(ordered):g}", f"smallest {ordered[-1]:g}"]
-        text = "\n".join([*facts, f"{n_empty} empty"] if n_empty else facts)
-        self.ax_.text(0.97, 0.95, text, transform=self.ax_.transAxes, ha="right", va="top", fontsize=TEXT)
+        name_curves(self.ax_, [(f"N/C = {mean:.3g}", mean, GREY)])

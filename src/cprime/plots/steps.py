@@ -4,14 +4,16 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from matplotlib.animation import FuncAnimation
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
-from cprime._utils.style import PURPLE, frame
+from cprime._utils.style import GREY, PURPLE, frame
 from cprime.estimators.fitted import centers_of
-from cprime.estimators.validation import check_integer
+from cprime.estimators.validation import check_choice, check_integer, check_positive
 from cprime.plots.fitted import FromStart, check_fitted, impute_missing, path, prepared, standing, with_full_search
 from cprime.plots.plane import Projection, draw_centers, draw_ellipses, draw_points, project, proportion, scale_axes
-from cprime.plots.style import COLUMN, GREY, cluster_colors, panel_grid
+from cprime.plots.style import COLUMN, cluster_colors, panel_grid, panels
 
 _COLUMNS = 3
 _CYCLES = 4
@@ -37,12 +39,22 @@ class Cycle(NamedTuple):
     after: ProjectedGaussians
 
 
+class StepsAnimation(FuncAnimation):
+    """Animation that is saved by Pillow, which can write GIF files, unless another writer is given."""
+
+    def save(self, filename: Any, writer: Any = "pillow", *args: Any, **options: Any) -> None:
+        """Write the animation to a file; arguments are those of `matplotlib.animation.Animation.save`."""
+        super().save(filename, writer, *args, **options)
+
+
 class StepsDisplay:
     """Panels that show the initial parameters and then, alternately, E-steps and M-steps.
 
-    In the panel of an E-step, the color of a point is the mean of the component colors, weighted by its
-    responsibilities. The panel of an M-step shows the new centers and, for mixtures, covariances. For k-means with two
-    clusters in two dimensions, E-steps also show the line between the clusters.
+    Points are dots and centers are crosses; both axes have the units of the data. In the panel of an E-step, the color
+    of a point is the mean of the component colors, weighted by its responsibilities. The panel of an M-step shows the
+    new centers and, for mixtures, ellipses of the covariances at Mahalanobis distances 1 and 2. For k-means with two
+    clusters in two dimensions, E-steps also show the line between the clusters. `animate` shows the same panels one
+    after the other.
 
     Parameters
     ----------
@@ -75,8 +87,10 @@ class StepsDisplay:
     >>> from cprime.plots import StepsDisplay
     >>> X = scale(old_faithful().data)
     >>> km = KMeans(2, init=[[-2, 1], [1, -1]], tol=0).fit(X)
-    >>> [cycle.number for cycle in StepsDisplay.from_estimator(km, X).cycles]
+    >>> display = StepsDisplay.from_estimator(km, X)
+    >>> [cycle.number for cycle in display.cycles]
     [1, 2, 3, 4]
+    >>> display.animate().save("steps.gif")  # doctest: +SKIP
     """
 
     def __init__(
@@ -99,7 +113,7 @@ class StepsDisplay:
         estimator: Any,
         X: Any,
         *,
-        cycles: Sequence[int] | None = None,
+        cycles: Sequence[int] | str | None = None,
         sample_weight: Any = None,
         projection: Any = "auto",
         ax: Any = None,
@@ -109,10 +123,10 @@ class StepsDisplay:
 
         Parameters
         ----------
-        estimator : KMeans, GaussianMixture or StudentTMixture
+        estimator : KMeans, GaussianMixture, StudentTMixture or SoftKMeans
             A fitted estimator; the clone repeats its iterations if random_state is an int or the start is given.
         X : array-like of shape (n_samples, n_features)
-        cycles : sequence of int or None, default=None
+        cycles : sequence of int, "all" or None, default=None
             Iterations to show, from 1. None shows all if there are at most four, else the first, the last and two
             between.
         sample_weight : array-like of shape (n_samples,) or None, default=None
@@ -137,11 +151,15 @@ class StepsDisplay:
         refit, models, _ = path(with_full_search(fitted, FromStart()), X, sample_weight)
         points = impute_missing(X, fitted)
         plane = project(projection, points, estimator)
-        shown = _shown(len(models) - 1) if cycles is None else sorted(cycles)
+        n_iter = len(models) - 1
+        if isinstance(cycles, str):
+            check_choice(cycles, "cycles", ("all",))
+            cycles = range(1, n_iter + 1)
+        shown = _shown(n_iter) if cycles is None else sorted(cycles)
         for number in shown:
             check_integer(number, "cycles", 1)
-        if not shown or shown[-1] >= len(models):
-            raise ValueError(f"cycles must be among the {len(models) - 1} iterations of the fit, got {cycles!r}.")
+        if not shown or shown[-1] > n_iter:
+            raise ValueError(f"cycles must be among the {n_iter} iterations of the fit, got {cycles!r}.")
         made = []
         for number in shown:
             before = standing(refit, models[number - 1], X, sample_weight)
@@ -164,32 +182,77 @@ class StepsDisplay:
         -------
         display : StepsDisplay
         """
-        count = 1 + 2 * len(self.cycles)
         row_height = (COLUMN - 0.5) / _COLUMNS * (proportion(self._places()) or 0.9) + 0.25
-        self.figure_, self.axes_ = panel_grid(ax, count, _COLUMNS, row_height, 0.4)
+        self.figure_, self.axes_ = panel_grid(ax, self._n_panels, _COLUMNS, row_height, 0.4)
         if ax is None:
             self.figure_.supxlabel(self.names[0], fontsize=9)
             self.figure_.supylabel(self.names[1], fontsize=9)
-        colors = cluster_colors(self.cycles[0].before.centers)
-        self._panel(self.axes_[0], "start", None, self.cycles[0].before, colors, deviations)
-        for i, cycle in enumerate(self.cycles):
-            for k, (name, at) in enumerate((("E", cycle.before), ("M", cycle.after))):
-                axes = self.axes_[1 + 2 * i + k]
-                self._panel(axes, f"{name}-step {cycle.number}", cycle.responsibilities, at, colors, deviations)
-                if self.divide and name == "E" and len(at.centers) == 2:
-                    middle, (x, y) = at.centers.mean(axis=0), (at.centers[1] - at.centers[0]) / self.unit
-                    axes.axline(middle, middle + np.array([-y, x]) * self.unit, color=PURPLE, linewidth=1)
+        for number, axes in enumerate(self.axes_):
+            self._draw(axes, number, deviations, share=0.5)
+            for axis in (axes.xaxis, axes.yaxis):
+                axis.set_major_locator(MaxNLocator(3))
         return self
 
-    def _panel(
-        self, axes: Any, title: str, given: NDArray | None, at: ProjectedGaussians, colors: NDArray, deviations: Any
-    ) -> None:
-        draw_points(axes, self.points, GREY if given is None else np.clip(given @ colors, 0, 1))
+    def animate(self, ax: Any = None, *, deviations: Any = None, seconds: float = 0.8) -> StepsAnimation:
+        """Return an animation of the panels, one after the other; its method `save` writes a GIF file.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Axes to draw on, whose content is replaced; None makes a figure.
+        deviations : sequence of float or None, default=None
+            As in `plot`.
+        seconds : float, default=0.8
+            Time for which a step is shown.
+
+        Returns
+        -------
+        animation : matplotlib.animation.FuncAnimation
+            It has a frame for the start and two for each cycle: an E-step and an M-step. `animation.save("steps.gif")`
+            needs Pillow; with another writer, it writes films.
+
+        Raises
+        ------
+        ValueError
+            If `seconds` is not positive.
+        """
+        interval = 1000 * check_positive(seconds, "seconds")
+        height = COLUMN * float(np.clip(proportion(self._places()) or 0.8, 0.6, 0.9)) + 0.25
+        figure, (axes,) = panels(ax, 1, 1, height)
+
+        def draw(number: int) -> list[Any]:
+            axes.clear()
+            self._draw(axes, number, deviations)
+            axes.set_xlabel(self.names[0], fontsize=9)
+            axes.set_ylabel(self.names[1], fontsize=9)
+            return axes.get_children()
+
+        return StepsAnimation(figure, draw, frames=self._n_panels, interval=interval)
+
+    @property
+    def _n_panels(self) -> int:
+        return 1 + 2 * len(self.cycles)
+
+    def _draw(self, axes: Any, number: int, deviations: Any, share: float = 1.0) -> None:
+        """Draw a step on axes. number: 0 for the start, then E-steps and M-steps alternate
+
+        share: area of dots and crosses relative to the usual area, for small panels
+        """
+        cycle = self.cycles[max(number - 1, 0) // 2]
+        is_e_step, is_m_step = number % 2 == 1, number > 0 and number % 2 == 0
+        at = cycle.after if is_m_step else cycle.before
+        colors = cluster_colors(self.cycles[0].before.centers)
+        mixed = np.clip(cycle.responsibilities @ colors, 0, 1) if number else GREY
+        draw_points(axes, self.points, mixed, share)
         if at.covariances is not None:
             draw_ellipses(axes, at.centers, at.covariances, colors * 0.8, deviations)
-        draw_centers(axes, at.centers, colors * 0.6, share=0.75)
-        frame(axes, "")
-        axes.set_title(title, fontsize=8, loc="left", pad=3)
+        draw_centers(axes, at.centers, colors * 0.6, share=share)
+        if self.divide and is_e_step and len(at.centers) == 2:
+            middle, (x, y) = at.centers.mean(axis=0), (at.centers[1] - at.centers[0]) / self.unit
+            axes.axline(middle, middle + np.array([-y, x]) * self.unit, color=PURPLE, linewidth=1)
+        frame(axes)
+        name = f"{'E' if is_e_step else 'M'}-step {cycle.number}" if number else "start"
+        axes.set_title(name, fontsize=8, loc="left", pad=3)
         places = self._places()
         low, high = places.min(axis=0), places.max(axis=0)
         margin = 0.08 * (high - low)

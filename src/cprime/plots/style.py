@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from cprime._utils.style import COLORS
 
 COLUMN = 89 / 25.4  # width in inches of one column of a journal
-GREY = "#808080"
 TEXT = 8  # Font size in points.
 MANY = 30  # If there are more clusters than this number, lines are thin and colors soft.
 _CLUSTER_COLORS = COLORS[:-1]  # Colors of clusters do not include black, because marks other than clusters are black.
@@ -56,6 +57,8 @@ def panel_grid(ax: Any, count: int, n_columns: int, row_height: float, margin: f
     figure, axes = panels(None, n_rows, n_columns, n_rows * row_height + margin, sharex=True, sharey=True)
     for spare in axes[count:]:
         spare.remove()
+    for lowest in axes[max(count - n_columns, 0) : count]:  # in its column
+        lowest.tick_params(labelbottom=True)
     return figure, axes[:count]
 
 
@@ -74,6 +77,14 @@ def cluster_colors(centers: NDArray) -> NDArray[np.float64]:
         np.minimum.at(nearest, chosen[:c], distances)
         chosen[c] = nearest.argmax()
     return palette[chosen]
+
+
+def plain_counts(axis: Axis) -> None:
+    """Label a logarithmic axis of counts by plain numbers: 1, 2, 5, 10, …, or 1, 10, 100, … if it is long."""
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(LogLocator(10, (1, 2, 5) if high < 200 * max(low, 1) else (1,)))
+    axis.set_major_formatter(FuncFormatter(lambda count, _: f"{count:,.10g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def bare(axes: Axes) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime._utils.messages import require
-from cprime._utils.style import BLUE, GREEN, ORANGE, VERMILION, frame, name_curves
+from cprime._utils.style import BLUE, GREEN, ORANGE, VERMILION, frame, name_curves, name_line
 from cprime.selection.results import LOWER_IS_BETTER, Mixture, Sweep
 from cprime.selection.sweep import sweep
 
@@ -114,7 +114,7 @@ class SelectionDisplay:
         C = self.sweep.n_components
         curves = {name: self._per_point(name) for name in _CURVES}
         curves = {name: values for name, values in curves.items() if not np.isnan(values).all()}
-        frame(ax, x="components C", y="nats per point (less is better)")
+        frame(ax, "less is better", "components C", "nats per point")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         self.lines_ = {}
         for name, values in curves.items():
@@ -124,21 +124,12 @@ class SelectionDisplay:
             ax.plot(C[best], values[best], color=color, marker=marker, markersize=7, markeredgecolor="white")
         found = self.sweep.elbow()
         if found is not None:
-            ax.axvline(found, color="0.5", linestyle=":", linewidth=1)
-            ax.annotate(
-                f"elbow of J: {found}",
-                (found, 1),
-                xycoords=ax.get_xaxis_transform(),
-                xytext=(4, -8),
-                textcoords="offset points",
-                color="0.35",
-                fontsize=8,
-            )
+            name_line(ax, found, f"elbow of J: {found}")
         named = [
             (f"{_CURVES[name][0]}, best: {self.sweep.best_n_components(name)}", float(values[-1]), _CURVES[name][1])
             for name, values in curves.items()
         ]
-        name_curves(ax, named)
+        name_curves(ax, named, x=float(C[-1]))
         figure = ax.get_figure(root=True)
         assert figure is not None
         self.ax_, self.figure_ = ax, figure

@@ -125,7 +125,7 @@ class Stability:
         if ax is None:
             ax = pyplot.subplots(figsize=(5.2, 3.4), layout="constrained")[1]
         assert ax is not None
-        frame(ax, x="clusters C", y="adjusted Rand index of two halves")
+        frame(ax, x="clusters C", y="adjusted Rand index")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         errors = 2 * np.nan_to_num(self.standard_error)
         ax.errorbar(self.n_clusters, self.mean, yerr=errors, color=BLUE, linewidth=1.3, marker="o", markersize=3)

@@ -17,7 +17,7 @@ import numpy as np
 from anndata import AnnData
 
 import cprime
-from cprime import Factors, coresets, datasets, plots, search, seeding, selection, theory, tl
+from cprime import Factors, coresets, datasets, plots, report, search, seeding, selection, theory, tl
 from cprime import faiss as bridge
 from cprime.callbacks import ProgressBar, RowsProgress
 from cprime.faiss.vectors import faiss
@@ -58,7 +58,8 @@ KINDS = {
     "seed": "random_state",
     "threads": "n_threads",
     "path": "path folder checkpoint spill",
-    "object": "categories estimator fitted mixture model tree sweep adata index models data compare fixed criteria",
+    "object": "categories estimator fitted mixture model tree sweep adata index models data compare fixed criteria "
+    "frame profile",
 }
 KIND_OF = {name: kind for kind, names in KINDS.items() for name in names.split()}
 # Methods of scikit-learn's classes and of tuples; the protocols of searches, of starts and of callbacks.
@@ -69,6 +70,7 @@ NOT_OURS |= {"undone", "with_params", "centers", "on_fit_begin", "on_fit_end", "
 RESULTS = {"Bounds", "ConditionalMixtures", "Many", "Plan", "SearchQualityWarning", "Coreset", "Report", "Source"}
 RESULTS |= {"Sweep", "SelectionDisplay", "Stability", "MergeTree", "AssignmentFit", "Divergence", "Identity", "Ledger"}
 RESULTS |= {"LowerBound", "PartitionLoss", "VariationBounds", "VariationDistance", *plots.__all__, "Callback"}
+RESULTS |= {"ColumnProfile"}
 # Callables of which a single call takes long.
 LONG = {"XMeans", "XMeans.fit", "GMeans", "GMeans.fit", "KMeans.report", "StudentTMixture", "StudentTMixture.fit"}
 LONG |= {"CategoricalMixture", "CategoricalMixture.fit", "GaussianMixture.update", "coresets.sensitivity"}
@@ -389,6 +391,10 @@ def calls() -> dict[str, Call]:
         "coresets.lightweight": Call(coresets.lightweight, {"X": X, "m": 9, **seeded}, {"m": "effort"}),
         "coresets.sensitivity": Call(
             coresets.sensitivity, {"X": X, "m": 9, "n_clusters": 3, **seeded}, {"m": "effort"}
+        ),
+        "report.profile": Call(
+            report.profile,
+            {"estimator": fitted("KMeans"), "X": X, "frame": {"x": X[:, 0], "label": LABELS.astype(str)}},
         ),
         "report.Report.save": method("report", "save", {"path": "report.html"}),
         "callbacks.ProgressBar": Call(ProgressBar),

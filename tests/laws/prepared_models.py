@@ -152,10 +152,10 @@ def log_densities_of(shown_: Any) -> Any:
 def report_of(model: Any, X: NDArray) -> Any:
     pytest.importorskip("jinja2")
     pytest.importorskip("PIL")
-    made = model.report(X, compare=model)
-    found = made.clusters
+    made = model.report(X, compare=model, profile={"row": np.arange(len(X))})
+    found, profile = made.clusters, [[each.low, each.typical, each.high, each.share] for each in made.profile]
     lights = [light.finding for light in made.lights]
-    return found.sizes, found.spread, found.typical, found.z, lights, made.comparison.error
+    return found.sizes, found.spread, found.typical, found.z, lights, made.comparison.error, profile
 
 
 def given_mixtures(model: Any, X: NDArray) -> Any:

@@ -26,6 +26,9 @@ from cprime import (
     XMeans,
 )
 from cprime.report import Report, making
+from cprime.report.drawing.chart import written
+from cprime.sources import open_data
+from cprime.sources.prepared import Preparation, PreparedSource, learned
 from marks import long_but
 
 VOID = {"meta", "link", "img", "input", "source", "br", "hr"}
@@ -178,8 +181,20 @@ def test_more_than_can_be_shown_is_said():
     estimator, X = random_model(2100, 250)
     report = estimator.fit(X).report(X)
     assert "the 2,000 largest of 2,100" in report.html
-    assert re.search(r"Shown are the \d+ features that tell most between clusters, of 250", report.html)
+    assert re.search(r"Shown are the \d+ features that differ most between clusters, of 250", report.html)
     assert len(report.html.encode()) < 2 * MB
+
+
+def test_centers_are_shown_in_the_units_of_given_rows():
+    X = grid() * [0.01, 1] + [5, 3000]
+    rows = PreparedSource(open_data(X), learned(open_data(X), fill=False, scale=True))
+    km = KMeans(4, random_state=0).fit(rows)
+    centers = km.report(X).fingerprints
+    shown = re.findall(r'<td class="z\d+" title="[^"]*">([^<]*)</td>', km.report(X).html)
+    expected = Preparation.from_dict(km.preparation_).restored(km.cluster_centers_)[centers.clusters][
+        :, centers.features
+    ]
+    assert shown == [written(value) for value in expected.ravel()]
 
 
 def test_names_without_end_are_shortened():
@@ -198,7 +213,7 @@ def test_colour_images_are_shown_in_place_of_fingerprints():
     report = km.report(patches, image_shape=(6, 6, 3))
     parsed(report)
     assert report.fingerprints is None
-    assert "Codebook" in report.html
+    assert "The centers as images" in report.html
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """The numbers of a report agree with their definitions."""
 
+import re
+
 import numpy as np
 import pytest
 from report_data import grid, mixture
@@ -159,7 +161,6 @@ def test_lights_turn_where_something_is_wrong(X):
     wide = X * [1000, 1]
     column = KMeans(5, random_state=0).fit(wide)
     assert state(column.report(wide), "Columns") is State.POOR
-    assert state(mixture(wide, 5).report(wide), "Columns") is State.GOOD
     assert state(column.report(X), "The same data?") is State.LOOK
 
     same = KMeans(4, init=[[0.0, 0.0], [0.0, 0.0], [1.0, 1.0], [20.0, 20.0]], max_iter=1).fit(X)
@@ -171,7 +172,81 @@ def test_lights_turn_where_something_is_wrong(X):
 def test_collapsed_components_are_seen():
     X = np.vstack([np.zeros((30, 2)), np.random.default_rng(0).standard_normal((60, 2)) + 9])
     gm = GaussianMixture(2, random_state=0).fit(X)
-    assert state(gm.report(X), "Collapsed components") is State.LOOK
+    assert state(gm.report(X), "Narrow components") is State.LOOK
+
+
+def light(report, name):
+    return next(light for light in report.lights if light.name == name)
+
+
+def test_units_matter_to_the_start_of_a_mixture(X):
+    wide = X * [1000, 1]
+    assert "no difference" not in mixture(X, 5).report(X).html
+    found = light(mixture(wide, 5).report(wide), "Columns")
+    assert found.state is State.LOOK
+    assert "initial centers" in found.finding
+    assert "StandardScaler" in found.remedy
+
+
+def one_hot():
+    """Return two normal columns beside four indicators of a category that depends on them."""
+    rng = np.random.default_rng(0)
+    z = rng.integers(0, 4, 2000)
+    return np.column_stack([rng.standard_normal((2000, 2)) + 4 * z[:, np.newaxis], np.eye(4)[z]])
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("kind", ["full", "diag", "tied", "spherical"])
+@pytest.mark.parametrize("unit", [1e-4, 1e-7])
+def test_advice_on_reg_covar_mends_data_of_a_small_unit(X, unit, kind):
+    rows = X * unit
+    found = light(mixture(rows, 5, covariance_type=kind).report(rows), "Narrow components")
+    assert found.state is State.LOOK
+    advised = float(re.match(r"reg_covar=(\S+),", found.remedy)[1])
+    assert advised < 1e-3 * rows.var(axis=0).min()
+    mended = mixture(rows, 5, covariance_type=kind, reg_covar=advised).report(rows)
+    assert {light.state for light in mended.lights if light.name == "Narrow components"} <= {State.GOOD}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("kind", ["full", "diag"])
+@pytest.mark.parametrize("start", [1e-6, 1e-4])
+def test_advice_on_reg_covar_stays_below_the_variances_of_indicators(start, kind):
+    rows = one_hot()
+    found = light(mixture(rows, 4, covariance_type=kind, reg_covar=start).report(rows), "Narrow components")
+    assert found.state is State.LOOK
+    assert "CategoricalMixture" in found.remedy
+    advised = float(re.match(r"reg_covar=(\S+) ", found.remedy)[1])
+    assert start < advised <= 0.02 * rows.var(axis=0).min()
+    mended = mixture(rows, 4, covariance_type=kind, reg_covar=advised).report(rows)
+    assert state(mended, "Narrow components") is State.GOOD
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_constant_and_determined_columns_get_their_own_advice(X):
+    constant = np.column_stack([X, np.ones(len(X))])
+    assert light(mixture(constant, 5).report(constant), "Narrow components").remedy == "leave them out"
+    summed = np.column_stack([X, X.sum(axis=1)])
+    assert "diag" in light(mixture(summed, 5).report(summed), "Narrow components").remedy
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_components_of_few_rows_are_seen():
+    rows = np.random.default_rng(0).standard_normal((1500, 12))
+    gm = mixture(rows, 20, tol=0.1)
+    found = light(gm.report(rows), "Rows per component")
+    assert found.state is State.POOR
+    assert f"{gm.counts_.min():.0f} rows for its 91 parameters" in found.finding
+    assert 'covariance_type="diag" (24 parameters' in found.remedy
+    assert found.remedy.endswith("or n_components=3")
+    assert state(mixture(rows, 2, tol=0.1).report(rows), "Rows per component") is State.GOOD
+    alone = mixture(rows, 20, tol=0.1, covariance_type="diag").report(rows)  # columns are estimated one by one
+    assert state(alone, "Rows per component") is State.GOOD
+    assert "Rows per component" not in [light.name for light in KMeans(2).fit(rows).report(rows).lights]
+
+
+def test_the_time_is_said_to_be_without_the_initialization(X, km):
+    assert "s, without the initialization" in km.report(X).html
 
 
 @pytest.mark.long

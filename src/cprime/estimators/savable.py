@@ -190,6 +190,7 @@ class SavableEstimator(BaseEstimator):
         X: Any,
         sample_weight: Any = None,
         *,
+        profile: Any = None,
         compare: Any = None,
         image_shape: Any = None,
         title: str | None = None,
@@ -197,9 +198,9 @@ class SavableEstimator(BaseEstimator):
     ) -> "Report":
         """Describe the fitted model on one page: `estimator.report(X).save("report.html")`.
 
-        The page shows warnings with advice, a map of the clusters, how each cluster differs from the rest, the sizes of
+        The page shows checks with advice, a map of the clusters, how each cluster differs from the rest, the sizes of
         clusters, the quality of the search, the certainty of assignments, and J and F at each iteration. The page loads
-        nothing from the network. The method needs Jinja2 and Pillow.
+        nothing from the network. The method needs Jinja2 and Pillow, and pandas for `profile`.
 
         Parameters
         ----------
@@ -207,6 +208,9 @@ class SavableEstimator(BaseEstimator):
             The training data or other data, in the units of the training data.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the points; None is 1 for each.
+        profile : table, dict of columns, path, or None, default=None
+            Columns by which the page describes each cluster in sentences, with the same rows as X. They may be text,
+            categories or dates, and columns that were not fitted, in any units. See `cprime.report.profile`.
         compare : fitted estimator or None, default=None
             Another model of the same features, whose labels are compared with those of this one.
         image_shape : tuple of two or three int, or None, default=None
@@ -235,6 +239,7 @@ class SavableEstimator(BaseEstimator):
             self,
             X,
             sample_weight=sample_weight,
+            profile=profile,
             compare=compare,
             image_shape=image_shape,
             title=title,

@@ -17,8 +17,9 @@ except ImportError as error:
 from cprime.report.lights import Light, State
 from cprime.report.making import Report, report_of
 from cprime.report.page import Names
+from cprime.report.profiles import ColumnProfile, profile
 
-__all__ = ["Light", "Names", "Report", "State", "report_of"]
+__all__ = ["ColumnProfile", "Light", "Names", "Report", "State", "profile", "report_of"]
 
 
 def __dir__() -> list[str]:

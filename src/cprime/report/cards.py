@@ -57,7 +57,7 @@ def _sizes(weights: NDArray[np.float64], of_fit: bool, estimator: Any) -> Card:
     order = np.argsort(-weights, kind="stable")
     ordered, mean = weights[order], float(weights.mean())
     most, middle, least = (written(float(value)) for value in (ordered[0], np.median(ordered), ordered[-1]))
-    facts = f"From {most} down to {least}, {middle} in the middle; a mean of {written(mean)}."
+    facts = f"From {most} down to {least}, half of them below {middle}; a mean of {written(mean)}."
     label = f"Sizes of the clusters, the largest first. {facts}"
     if len(weights) <= _BY_BARS:
         names = [f"cluster {c}: {written(float(weights[c]))}" for c in order]
@@ -77,20 +77,20 @@ def _search(estimator: Any, course: ConvergenceHistory | None) -> Card | None:
     if found is not None:
         low, high = found["agreement_interval"]
         share = (
-            f"{found['agreement']:.1%} of {found['n_points']:,} rows drawn at random are at their best cluster, "
-            f"{low:.1%} to {high:.1%} at 95 %."
+            f"Of {found['n_points']:,} random rows, {found['agreement']:.1%} have the best of all clusters; "
+            f"the 95 % interval is {low:.1%} to {high:.1%}."
         )
         drawn.append(interval(share, found["agreement"], low, high, (min(0.9, np.floor(low * 20) / 20), 1.0), "%"))
         text = f"{share} {_loss(found)}"
     elif getattr(estimator, "neighbors_", None) is None:
-        text = "Exact: nothing was left out that could have been a row's best cluster."
+        text = "Exact: each row was compared with all clusters that can be its best one."
     else:
-        text = "The search was partial, and none of its points was checked: its option certificate=1000 does so."
+        text = "The search was partial, and its quality was not measured: its option certificate=1000 does this."
     if course is not None and course.evaluations.max() > 0 and np.ptp(course.evaluations) > 0:
         percent = 100 * course.evaluations
         names = [f"iteration {i + 1}: {value:.3g} % of all" for i, value in enumerate(percent)]
-        text += f" An iteration measured {np.median(percent):.3g} % of all N·C distances in the median."
-        label = "Distances measured, in percent of all, by iteration"
+        text += f" A typical iteration computed {np.median(percent):.3g} % of all N·C distances."
+        label = "Computed distances, in percent of all, by iteration"
         drawn.append(bars(label, percent, "iteration (% of all N·C distances)", names, (1, len(percent) + 1)))
     return Card("search", "Search quality", text, tuple(drawn))
 
@@ -111,13 +111,13 @@ def _loss(found: dict[str, Any]) -> str:
 
 def _certainty(found: Certainty) -> Card:
     text = (
-        f"The greatest responsibility is {found.mean:.2f} in the mean, and above 0.95 in {found.sure:.0%} of the rows. "
-        "Those below are the least certain of those looked at."
+        f"The probability of a row's best component is {found.mean:.2f} on average, and above 0.95 for "
+        f"{found.sure:.0%} of the rows. The table has the rows whose component is least certain."
     )
     n, percent = len(found.counts), 100 * found.counts / (found.counts.sum() or 1.0)
     names = [f"{i / n:.2f} to {(i + 1) / n:.2f}: {share:.1f} % of the rows" for i, share in enumerate(percent)]
-    label = f"Rows by their greatest responsibility. {text}"
-    drawn = bars(label, percent, "greatest responsibility (% of rows)", names, (0, 1))
+    label = f"Rows by the probability of their best component. {text}"
+    drawn = bars(label, percent, "probability of the best component (% of rows)", names, (0, 1))
     rows = [(f"{d.row:,}", f"{d.first}: {d.shares[0]:.2f}", f"{d.second}: {d.shares[1]:.2f}") for d in found.doubts]
     return Card("certainty", "Certainty", text, (drawn,), ("row", "best", "second"), tuple(rows))
 
@@ -127,27 +127,27 @@ def _convergence(found: ConvergenceHistory) -> list[Card]:
 
     J is the sum of squared distances to the centers, F the free energy.
     """
-    bound = _course("bound", "F by second", found, found.lower_bound, "F", "nats a point, higher is better")
+    bound = _course("bound", "Free energy F", found, found.lower_bound, "F", "nats a row, higher is better")
     if found.error is None:
         return [bound]
-    which = "squared distances to the centers; lower is better"
+    which = "sum of squared distances to the centers, lower is better"
     if not found.lowers_error:
-        which = "squared distances to the best centers, which this fit does not aim to lower"
-    return [_course("error", "J by second", found, found.error, "J", which), bound]
+        which = "sum of squared distances to the best centers, which this fit does not aim to lower"
+    return [_course("error", "Squared error J", found, found.error, "J", which), bound]
 
 
 def _course(
     place: str, title: str, found: ConvergenceHistory, values: NDArray[np.float64], name: str, which: str
 ) -> Card:
     text, total = (
-        f"{written(float(values[0]))} at first, {written(float(values[-1]))} at last; {which}.",
+        f"{written(float(values[0]))} in the first iteration, {written(float(values[-1]))} in the last; {which}.",
         found.seconds[-1],
     )
     if found.by_batch:
-        text += " Each point is a batch, of rows of its own."
+        text += " Each point of the curve is a batch of other rows."
     elif len(values) > 2 and values[-1] != values[0]:
         most = np.flatnonzero(np.abs(values - values[0]) >= 0.99 * abs(values[-1] - values[0]))[0]
-        text += f" 99 % of the way was done after {found.seconds[most]:.3g} of {total:.3g} s."
+        text += f" 99 % of the change was reached after {found.seconds[most]:.3g} of {total:.3g} s of iterations."
     names = [
         f"iteration {i + 1}, {second:.3g} s: {name} = {value:.6g}"
         for i, (second, value) in enumerate(zip(found.seconds, values, strict=True))
@@ -157,21 +157,20 @@ def _course(
 
 
 def _gap(found: BoundGap) -> Card:
-    title, bound = "What C′ leaves out", written(found.free_energy.value)
+    title, bound = "Components per row", written(found.free_energy.value)
     of = f"Means of {found.n_rows:,} rows"
     if found.gap.value <= max(2 * found.gap.error, _ROUNDING * abs(found.log_likelihood.value)):
-        text = f"A row keeps C′ = {found.n_active} of all, and F = {bound} is L but for rounding: a larger C′ has"
-        return Card("gap", title, f"{text} nothing to win here. {of}.")
+        text = f"A row has the best C′ = {found.n_active} of all components. F = {bound} is the log-likelihood L of all"
+        return Card("gap", title, f"{text} except for rounding, so a larger C′ cannot improve it. {of}.")
     text = (
-        f"A row keeps C′ = {found.n_active} component{'s' if found.n_active > 1 else ''}, and F = {bound} lies "
-        f"{found.gap.value:.3g} nats a point below L. Keeping {found.more} would win "
-        f"{found.gain.value / found.gap.value:.0%} of that at once, and lets centers move for more. {of}, "
-        "± two standard errors."
+        f"A row has the best C′ = {found.n_active} of all components, and F = {bound} is {found.gap.value:.3g} nats a "
+        f"row below the log-likelihood L of all. With C′ = {found.more}, {found.gain.value / found.gap.value:.0%} of "
+        f"this difference would disappear at once, and a new fit could gain more. {of}, ± two standard errors."
     )
     left = found.gap.value - found.gain.value
     parts = (
         (f"L − F of C′ = {found.n_active}", found.gap.value, _estimate(found.gap)),
-        (f"won by C′ = {found.more}", found.gain.value, _estimate(found.gain)),
+        (f"gain by C′ = {found.more}", found.gain.value, _estimate(found.gain)),
         (f"L − F of C′ = {found.more}", left, f"{left:.3g}"),
     )
     return Card("gap", title, text, (steps(f"Gap to the log-likelihood. {text}", parts),))

@@ -16,6 +16,12 @@ _SAME = 1e-3  # Two centers coincide if their distance is at most twice this fra
 # Least fractions of the total variance in one column for which the result of a check is "poor" (_ALL), "look" (_MOST).
 _ALL = 0.99
 _MOST = 0.9
+_ROWS = 5  # A component has enough rows if it has at least this number for each of its parameters.
+_MANY = 0.1  # It is poor if at least this share of the components have fewer rows than parameters.
+_NEAR = 10  # A component is narrow if a variance, given the other columns, is at most this multiple of reg_covar.
+# If the variance of a column is at most _SMALL times reg_covar, that is too large. The largest value that is advised is
+# _RELATIVE times the smallest variance of a column, the smallest one _LEAST times this variance.
+_SMALL, _RELATIVE, _LEAST = 10, 0.01, 1e-6
 _NEAR_OPTIMUM = 0.03  # The error J counts as near its least value if the relative gap to a lower bound is at most this.
 _AS_FITTED = 0.1  # J per row counts as equal to that of the fit if the relative difference is at most this.
 
@@ -51,6 +57,7 @@ def lights(evidence: ReportData) -> list[Light]:
         _tiny(evidence),
         _duplicates(evidence),
         _columns(evidence),
+        _rows_per_component(evidence),
         _collapsed(evidence),
         _as_fitted(evidence),
         _optimum(evidence.estimator),
@@ -89,15 +96,15 @@ def _search(estimator: Any) -> Light | None:
     if found is None:
         if getattr(estimator, "neighbors_", None) is not None:
             return Light(
-                name, State.LOOK, "The search was partial, and nothing says how good it was.", "Graph(certificate=1000)"
+                name, State.LOOK, "The search was partial, and its quality was not measured.", "Graph(certificate=1000)"
             )
-        return Light(name, State.GOOD, "Exact: every row was compared with what could be its best cluster.")
+        return Light(name, State.GOOD, "Exact: each row was compared with all clusters that can be its best one.")
     said = certificate_text(getattr(estimator, "certificate_", None))
     if advice(estimator) is None:
         return Light(name, State.GOOD, f"Partial and good: {said}.")
     lists = getattr(estimator, "neighbors_", None)
     longer = "" if lists is None else f"Graph(n_neighbors={2 * lists.shape[1]}), or "
-    return Light(name, State.POOR, f"It missed much: {said}.", f"{longer}search='full'")
+    return Light(name, State.POOR, f"Partial and poor: {said}.", f"{longer}search='full'")
 
 
 def _argument(estimator: Any) -> str:
@@ -115,7 +122,7 @@ def _empty(evidence: ReportData) -> Light | None:
     return Light(
         "Empty clusters",
         State.POOR,
-        f"{count(n, 'cluster')} of {evidence.n_clusters:,} won no point in the fit.",
+        f"{count(n, 'cluster')} of {evidence.n_clusters:,} without points in the fit.",
         f"{_argument(evidence.estimator)}={used}",
     )
 
@@ -131,7 +138,7 @@ def _tiny(evidence: ReportData) -> Light:
     return Light(
         "Tiny clusters",
         State.LOOK,
-        f"{count(n, 'cluster')} below a twentieth of the mean size, {share:.2%} of the weight: outliers, as a rule.",
+        f"{count(n, 'cluster')} below a twentieth of the mean size, {share:.2%} of the weight: often outliers.",
         f"{_argument(evidence.estimator)}={max(evidence.n_clusters - n, 1)}, or leave the outliers out",
     )
 
@@ -170,7 +177,8 @@ def _duplicates(evidence: ReportData) -> Light | None:
 def _columns(evidence: ReportData) -> Light | None:
     """Return the result of a check of the columns: poor, or worth a look, if one column has most of the variance.
 
-    This is a problem if columns have different units. Return None if there is only one column, or no variance.
+    This is a problem if columns have different units. A mixture whose components have variances of their own is
+    affected only by its initialization, which is k-means. Return None if there is only one column, or no variance.
     """
     total = evidence.variances.sum()
     if len(evidence.names) == 1 or total <= 0:
@@ -180,37 +188,107 @@ def _columns(evidence: ReportData) -> Light | None:
     constant = int(np.count_nonzero(evidence.variances == 0))
     also = f" {count(constant, 'column')} never changes." if constant == 1 else f" {constant:,} columns never change."
     also = also if constant else ""
-    if evidence.scale_free:
-        return Light(name, State.GOOD, f"Each has variances of its own, so units make no difference.{also}")
-    finding = f"“{evidence.names[j]}” has {shares[j]:.1%} of the variance{{}}.{also}"
+    finding = f"“{evidence.names[j]}” has {shares[j]:.1%} of the variance"
+    scaled = "make_pipeline(StandardScaler(), …), or cprime fit --scale"
     if shares[j] < _MOST:
-        return Light(name, State.GOOD, finding.replace("{}", ", the most of any column"))
-    return Light(
-        name,
-        State.POOR if shares[j] >= _ALL else State.LOOK,
-        finding.replace("{}", ": the others hardly count"),
-        "make_pipeline(StandardScaler(), …), or cprime fit --scale",
-    )
+        return Light(name, State.GOOD, f"{finding}, the largest share of a column.{also}")
+    if evidence.scale_free:
+        text = (
+            "Components adapt to units, but the initial centers come from distances, in which the others hardly count"
+        )
+        return Light(name, State.LOOK, f"{finding}. {text}.{also}", scaled)
+    state = State.POOR if shares[j] >= _ALL else State.LOOK
+    return Light(name, state, f"{finding}, so the others hardly count.{also}", scaled)
+
+
+def _rows_per_component(evidence: ReportData) -> Light | None:
+    """Return the result of a check of the numbers of rows: poor if many components have fewer rows than parameters.
+
+    It is worth a look if a component has less than `_ROWS` rows for each parameter. The parameters are those of one
+    column if a component has no covariances of columns, because then each column is estimated alone. Return None for
+    estimators other than mixtures.
+    """
+    estimator, model = evidence.estimator, evidence.model
+    if model is None or not hasattr(estimator, "n_components"):
+        return None
+    C, name = evidence.n_clusters, "Rows per component"
+    n = len(estimator.labels_) if hasattr(estimator, "labels_") else evidence.n_points
+    rows = evidence.sizes[evidence.sizes > 0] * (n / evidence.sizes.sum())
+    each = model.n_parameters / C / (1 if model.full else model.n_features)
+    parameters = f"{count(round(each), 'parameter')}{'' if model.full else ' of a column'}"
+    text = f"The smallest component has {count(round(rows.min()), 'row')} for its {parameters}"
+    few, some = (int(np.count_nonzero(rows < least)) for least in (each, _ROWS * each))
+    if not some:
+        return Light(name, State.GOOD, f"{text}.")
+    enough = int(n / (_ROWS * each))
+    advice = f"n_components={max(enough if enough < C else C - some, 1)}"
+    if model.covariance_type == "full":
+        advice = f'covariance_type="diag" ({2 * model.n_features} parameters a component), or {advice}'
+    if few:
+        state = State.POOR if few >= _MANY * C else State.LOOK
+        return Light(name, state, f"{text}; {few:,} of {C:,} have fewer rows than parameters.", advice)
+    return Light(name, State.LOOK, f"{text}; {some:,} of {C:,} have less than {_ROWS} rows for each parameter.", advice)
 
 
 def _collapsed(evidence: ReportData) -> Light | None:
-    """Return the result of a check of the variances: worth a look if one is near the lower limit `reg_covar`.
+    """Return the result of a check of the variances: worth a look if one is near `reg_covar`, which is added to all.
 
-    Return None if the estimator has no such limit.
+    The advice depends on the reason: columns of small variance, columns that do not change within a component, or
+    columns that determine each other there. Return None if the estimator has no `reg_covar`, or its value is 0.
     """
-    floor = getattr(evidence.estimator, "reg_covar", 0.0)
-    least = None if evidence.model is None else evidence.model.least_variances
-    if least is None or floor <= 0:
+    added, name = getattr(evidence.estimator, "reg_covar", None) or 0.0, "Narrow components"
+    if evidence.model is None or added <= 0:
         return None
-    n = int(np.count_nonzero(least <= 2 * floor))
-    if n == 0:
-        return Light("Collapsed components", State.GOOD, "None: every variance is far above its floor.")
-    return Light(
-        "Collapsed components",
-        State.LOOK,
-        f"{count(n, 'component')} so narrow in some direction that reg_covar={floor:g} decides.",
-        f"reg_covar={100 * floor:g}, or fewer components",
+    least, variances = evidence.model.least_variances, evidence.variances
+    narrow = np.empty(0, dtype=np.intp) if least is None else np.flatnonzero(least <= _NEAR * added)
+    varies, of_columns = variances > 0, evidence.scale_free
+    small = np.flatnonzero(varies & ((variances if of_columns else variances.mean()) <= _SMALL * added))
+    if len(small) and (least is None or len(narrow)):
+        j, smallest = int(small[0]), float(variances[small].min() if of_columns else variances.mean())
+        what = f"“{evidence.names[j]}” has a variance of" if of_columns else "columns have a mean variance of"
+        finding = f"reg_covar={added:g} is added to all variances, but {what} only {variances[j]:.1g}."
+        scaled = "make_pipeline(StandardScaler(), …)"
+        if 2 * len(small) < np.count_nonzero(varies):
+            return Light(name, State.LOOK, finding, f"{scaled}, if such columns matter")
+        return Light(name, State.LOOK, finding, f"reg_covar={_LEAST * smallest:.0e}, or {scaled}")
+    if least is None:
+        return None
+    if not len(narrow):
+        return Light(name, State.GOOD, f"None: every variance is far above reg_covar={added:g}, which is added to it.")
+    flat = (_variances_within(evidence, narrow) <= _NEAR * added).any(axis=0)
+    text, fewer = f"{count(len(narrow), 'component')} of {evidence.n_clusters:,}", "fewer components"
+    changing = np.flatnonzero(flat & varies)
+    if len(changing):
+        most, column = _RELATIVE * variances[varies].min(), evidence.names[int(changing[0])]
+        finding = f"In {text} a column such as “{column}” never changes, so its variance is reg_covar={added:g}"
+        if added >= most / 2:
+            return Light(name, State.GOOD, f"{finding}, which is not much smaller than those of other columns.")
+        if len(np.unique(evidence.X[:, changing[0]])) == 2:
+            fewer = "CategoricalMixture for columns of categories, or KMeans"
+        advice = f"reg_covar={most:.1g} (a hundredth of the smallest variance of a column), or {fewer}"
+        return Light(name, State.LOOK, f"{finding}.", advice)
+    if flat.any():
+        columns = " and ".join(f"“{evidence.names[j]}”" for j in np.flatnonzero(flat)[:2])
+        return Light(name, State.LOOK, f"{columns} never change, so their variances are reg_covar.", "leave them out")
+    finding = (
+        f"In {text} some columns determine others, or there are few rows, so reg_covar={added:g} decides the shape."
     )
+    simpler = 'covariance_type="diag", or ' if getattr(evidence.model, "covariance_type", "") == "full" else ""
+    return Light(name, State.LOOK, finding, f"{simpler}{fewer}")
+
+
+def _variances_within(evidence: ReportData, components: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return the variance of each column among the examined rows of each of m components: (m, D), NaN without rows."""
+    order = np.argsort(evidence.labels, kind="stable")
+    labels = evidence.labels[order]
+    out = np.full((len(components), len(evidence.names)), np.nan)
+    for k, c in enumerate(components):
+        rows = order[np.searchsorted(labels, c) : np.searchsorted(labels, c, "right")]
+        weight = evidence.weight[rows]
+        if weight.sum() > 0:
+            mean = np.average(evidence.X[rows], axis=0, weights=weight)
+            out[k] = np.average(np.square(evidence.X[rows] - mean), axis=0, weights=weight)
+    return out
 
 
 def _as_fitted(evidence: ReportData) -> Light | None:
@@ -228,11 +306,11 @@ def _as_fitted(evidence: ReportData) -> Light | None:
     change = now / then - 1
     name = "The same data?"
     if abs(change) <= _AS_FITTED:
-        return Light(name, State.GOOD, f"J per row is that of the fit ({change:+.1%}).")
+        return Light(name, State.GOOD, f"The squared error per row is that of the fit ({change:+.1%}).")
     return Light(
         name,
         State.LOOK,
-        f"J per row differs from that of the fit by {change:+.0%}.",
+        f"The squared error per row differs from that of the fit by {change:+.0%}.",
         "fit again, on data such as these",
     )
 

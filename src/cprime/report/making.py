@@ -23,6 +23,7 @@ from cprime.report.images import image_shape_of, images
 from cprime.report.layout import layout
 from cprime.report.lights import Light, lights
 from cprime.report.page import SHEET, Names, render
+from cprime.report.profiles import ColumnProfile, profiled, rows_of
 from cprime.report.provenance import Provenance, provenance
 from cprime.sources import Source
 
@@ -43,6 +44,8 @@ class Report:
         Clusters by features as z-scores, in the order of the page; None if rows are images.
     course : ConvergenceHistory or None
         J and F over seconds.
+    profile : list of ColumnProfile or None
+        Values of each column of the argument `profile` in each cluster, see `cprime.report.profile`.
     certainty : Certainty or None
         For mixtures: the greatest responsibilities, and the rows in which they are lowest.
     gap : BoundGap or None
@@ -74,6 +77,7 @@ class Report:
     clusters: ClusterProperties = field(repr=False)
     fingerprints: Fingerprints | None = field(repr=False)
     course: ConvergenceHistory | None = field(repr=False)
+    profile: list[ColumnProfile] | None = field(repr=False)
     certainty: Certainty | None = field(repr=False)
     gap: BoundGap | None
     comparison: Comparison | None = field(repr=False)
@@ -103,6 +107,7 @@ def report_of(
     X: Any,
     *,
     sample_weight: Any = None,
+    profile: Any = None,
     compare: Any = None,
     image_shape: Any = None,
     title: str | None = None,
@@ -118,6 +123,7 @@ def report_of(
         evidence = gather(estimator, X, sample_weight, max_rows)
         shape = None if image_shape is None else image_shape_of(image_shape, evidence.X.shape[1])
         other = None if compare is None else _same_rows(evidence, compare, X, sample_weight)
+        frame = None if profile is None else rows_of(profile, evidence.n_points, evidence.rows, "profile")
         found = clusters(evidence)
         shown = found.shown
         places = layout(evidence.centers[shown] / evidence.unit, found.sizes[shown], *SHEET)
@@ -130,6 +136,7 @@ def report_of(
             "clusters": found,
             "fingerprints": fingerprints(evidence, found) if shape is None else None,
             "course": course(evidence),
+            "profile": None if frame is None else profiled(frame, evidence.labels, evidence.weight),
             "certainty": certainty(evidence),
             "gap": gap(evidence),
             "comparison": None if other is None else comparison(evidence, other),

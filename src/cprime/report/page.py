@@ -2,6 +2,7 @@
 
 from base64 import b64encode
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from time import perf_counter
 from typing import Any
@@ -17,10 +18,11 @@ from cprime.report.drawing import bubbles
 from cprime.report.drawing.chart import written
 from cprime.report.drawing.pictures import Sheet, heat, palette, sheet
 from cprime.report.drawing.sankey import sankey
-from cprime.report.evidence import ReportData
+from cprime.report.evidence import ReportData, shortened
 from cprime.report.fingerprints import Fingerprints
 from cprime.report.images import Images
 from cprime.report.lights import count
+from cprime.report.profiles import ColumnProfile
 
 SHEET = (bubbles.WIDTH, bubbles.HEIGHT)
 _KINDS = {
@@ -35,6 +37,12 @@ _KINDS = {
     "GMeans": "g-means",
 }
 _TABLE_CELLS, _TABLE_COLUMNS = 1_200, 24  # If a table of z-scores has more cells or columns, it is shown as a picture.
+_PROFILED, _PROFILED_COLUMNS = (
+    60,
+    30,
+)  # Numbers of clusters and of columns for each of these in the profile on the page.
+_SENTENCES = 6  # maximum number of sentences on one cluster
+_LONGEST = 40  # maximum number of characters of a category
 _Z_UNIT = 16  # The page's script receives z-scores multiplied by this number and rounded to integers.
 
 
@@ -93,6 +101,7 @@ def render(
         if evidence.preparation.scale is None and not evidence.scale_free
         else "standard deviations",
         "table": table,
+        "profiles": _profiles(values["profile"]),
         "prints": _prints(evidence, values["fingerprints"]),
         "cards": cards(evidence, values),
         "flows": None if other is None else _flows(values["comparison"]),
@@ -142,23 +151,21 @@ def _headline(evidence: ReportData, values: dict[str, Any]) -> list[tuple[str, s
     estimator, sizes = evidence.estimator, values["clusters"].sizes
     found = []
     if getattr(estimator, "inertia_", None) is not None:
-        found.append(("J", written(float(estimator.inertia_)), "sum of squared distances"))
+        found.append(("squared error J", written(float(estimator.inertia_)), "sum of squared distances"))
     elif values["course"] is not None and values["course"].error is not None:
-        found.append(("J", written(float(values["course"].error[-1])), "sum of squared distances"))
+        found.append(("squared error J", written(float(values["course"].error[-1])), "sum of squared distances"))
     if getattr(estimator, "lower_bound_", None) is not None:
-        found.append(("F", written(float(estimator.lower_bound_)), "free energy, nats a point"))
+        found.append(("free energy F", written(float(estimator.lower_bound_)), "nats a row; a better fit has more"))
     certificate = getattr(estimator, "certificate_", None)
     if certificate is not None:
         low, high = certificate["agreement_interval"]
-        found.append(
-            ("certificate", f"{certificate['agreement']:.1%}", f"of rows at their best, {low:.1%} to {high:.1%}")
-        )
+        found.append(("best cluster found", f"{certificate['agreement']:.1%}", f"of rows, {low:.1%} to {high:.1%}"))
     bound = getattr(estimator, "objective_bound_", None)
     if bound is not None:
         found.append(("gap to J*", f"{bound['gap']:.2%}", "most by which another clustering can have a smaller J"))
     if values["course"] is not None:
-        n = len(values["course"].seconds)
-        found.append(("time", f"{values['course'].seconds[-1]:.3g} s", f"{n} iteration{'s' if n != 1 else ''}"))
+        n, seconds = len(values["course"].seconds), values["course"].seconds[-1]
+        found.append(("iterations", f"{n:,}", f"took {seconds:.3g} s, without the initialization"))
     share = sizes[sizes > 0] / sizes.sum()
     found.append(
         ("effective clusters", f"{np.exp(-(share * np.log(share)).sum()):,.0f}", "of equal size would be as diverse")
@@ -192,11 +199,58 @@ def _table(
     ]
 
 
+def _profiles(found: list[ColumnProfile] | None) -> dict[str, Any] | None:
+    """Return what the page's template needs to describe clusters by columns, by name; None without a profile.
+
+    Sentences and table rows of a cluster are in the order of `found`: columns that distinguish it most come first.
+    """
+    if found is None:
+        return None
+    by_cluster: dict[int, list[ColumnProfile]] = {}
+    for each in found:
+        by_cluster.setdefault(each.cluster, []).append(each)
+    ordered = sorted(by_cluster.values(), key=lambda columns: -columns[0].share)
+    return {
+        "n": len(ordered),
+        "clusters": [
+            {
+                "id": columns[0].cluster,
+                "size": f"{count(columns[0].n_rows, 'row')}, {columns[0].share:.1%}",
+                "sentences": [each.sentence for each in columns if each.sentence][:_SENTENCES],
+                "n_clear": sum(bool(each.sentence) for each in columns),
+                "missing": [f"{each.column} in {count(each.n_missing, 'row')}" for each in columns if each.n_missing],
+                "rows": [_profile_row(each) for each in columns[:_PROFILED_COLUMNS]],
+                "n_columns": len(columns),
+            }
+            for columns in ordered[:_PROFILED]
+        ],
+    }
+
+
+def _profile_row(each: ColumnProfile) -> tuple[str, ...]:
+    """Return a row of the page's table of a cluster: column, typical values, middle half, other clusters, missing."""
+    missing = f"{each.n_missing:,}" if each.n_missing else ""
+    if each.shares is None:
+        half = "" if each.low is None else f"{_value(each.low)} to {_value(each.high)}"
+        return each.column, _value(each.typical), half, _value(each.others), missing
+    here, others = (
+        ", ".join(f"{shortened(name, _LONGEST)} {share[k]:.0%}" for name, share in each.shares.items()) for k in (0, 1)
+    )
+    return each.column, here, "", others, missing
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d}"
+    return "—" if value is None else written(value)
+
+
 def _prints(evidence: ReportData, found: Fingerprints | None) -> dict[str, Any] | None:
     """Return what the page's template needs to show z-scores (clusters by features), by name; None without z-scores.
 
-    The z-scores `found` are shown as a table of numbers. If there are more than 1,200 of them or more than 24 features,
-    they are shown as a picture instead, which is made twice: for light mode and for dark mode.
+    Centers are shown as a table of numbers in the units of the data, whose colors are the z-scores `found`. If there
+    are more than 1,200 of them or more than 24 features, the z-scores are shown as a picture instead, which is made
+    twice: for light mode and for dark mode.
     """
     if found is None:
         return None
@@ -204,16 +258,22 @@ def _prints(evidence: ReportData, found: Fingerprints | None) -> dict[str, Any] 
     names = [evidence.names[j] for j in found.features]
     shown: dict[str, Any] = {"names": names, "n_features": found.n_features, "m": m, "d": d}
     if m * d <= _TABLE_CELLS and d <= _TABLE_COLUMNS:
+        centers = evidence.preparation.restored(evidence.centers)[found.clusters][:, found.features]
         colour = np.clip(np.rint(found.z / 3 * 7), -7, 7).astype(int) + 7
         shown["rows"] = [
             (
                 int(c),
                 [
-                    (int(k), f"{z:+.1f}".replace("-", "−"), level(float(z), evidence.levels) or "near the mean")
-                    for k, z in zip(colours, row, strict=True)
+                    (
+                        int(k),
+                        written(float(value)),
+                        f"{z:+.1f}".replace("-", "−"),
+                        level(float(z), evidence.levels) or "near the mean",
+                    )
+                    for k, value, z in zip(colours, center, row, strict=True)
                 ],
             )
-            for c, colours, row in zip(found.clusters, colour, found.z, strict=True)
+            for c, colours, center, row in zip(found.clusters, colour, centers, found.z, strict=True)
         ]
         return shown
     shown["rows"] = None
@@ -287,8 +347,14 @@ def _for_script(
             "z": b64encode(np.ascontiguousarray(z).tobytes()).decode(),
             "rows": [place[int(c)] for c in prints.clusters],
             "names": [evidence.names[j] for j in prints.features],
+            "mean": _rounded(evidence.preparation.restored(evidence.mean)[prints.features]),
+            "deviation": _rounded(evidence.preparation.restored_spread(np.sqrt(evidence.variances))[prints.features]),
         }
     return data
+
+
+def _rounded(values: NDArray[np.float64]) -> list[float]:
+    return [float(f"{value:.5g}") for value in values]
 
 
 def _colours(colours: NDArray[np.int64]) -> list[str]:

@@ -41,7 +41,7 @@
     const cluster = clusters[i];
     panel.append(made("h3", `Cluster ${cluster[ID]}`));
     if (words[i]) panel.append(made("p", words[i]));
-    panel.append(made("p", `${cluster[SIZE]} in size, spread ${cluster[SPREAD]}.`, "note"));
+    panel.append(made("p", `Size ${cluster[SIZE]}, spread ${cluster[SPREAD]}.`, "note"));
     if (data.sheets.length) {
       const pair = made("div", undefined, "pair");
       pair.append(tile(data.sheets[0], i, "center"));
@@ -238,8 +238,9 @@
       at = [row, column];
       const value = z[row * width + column] / 16, [wide, high] = [picture.clientWidth / width, picture.clientHeight / height];
       const beyond = Math.abs(value) >= 127 / 16 ? "beyond " : "";
+      const center = Number((data.prints.mean[column] + value * data.prints.deviation[column]).toPrecision(3));
       readout.textContent =
-        `cluster ${clusters[data.prints.rows[row]][ID]}, ${data.prints.names[column]}: ${beyond}${value > 0 ? "+" : ""}${value.toFixed(1)}, ${word(value)}`;
+        `cluster ${clusters[data.prints.rows[row]][ID]}, ${data.prints.names[column]}: ${beyond}${value > 0 ? "+" : ""}${value.toFixed(1)} standard deviations (about ${center}), ${word(value)}`;
       cell.hidden = false;
       Object.assign(cell.style, {
         left: `${column * wide - 1.5}px`, top: `${row * high - 1.5}px`, width: `${wide + 3}px`, height: `${Math.max(high, 2) + 3}px`,

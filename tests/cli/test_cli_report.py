@@ -43,6 +43,22 @@ def test_json_tells_the_size_of_the_sample(cprime, fitted, tmp_path):
     assert {light["state"] for light in found["lights"]} <= {"good", "look", "poor"}
 
 
+def test_clusters_are_described_by_the_columns_of_a_table(cprime, fails, fitted, tmp_path):
+    model, data, _ = fitted
+    page, table = tmp_path / "page.html", tmp_path / "side.csv"
+    lines = data.read_text().splitlines()
+    middle = np.median(np.loadtxt(data, delimiter=",", skiprows=1)[:, 0])
+    side = ["side", *("left" if float(line.split(",")[0]) < middle else "right" for line in lines[1:])]
+    table.write_text("\n".join(side))
+    assert cprime("report", model, data, "--profile", table, "-o", page, "-q").code == 0
+    assert "side is always left" in page.read_text(encoding="utf-8")
+    table.write_text("\n".join(side[:-1]))
+    assert "X has 480 rows, profile has 479" in fails("report", model, data, "--profile", table, "-o", page)
+    assert "profile must be a table, or a file ending with" in fails(
+        "report", model, data, "--profile", "a.txt", "-o", page
+    )
+
+
 def test_quiet_prints_nothing(cprime, fitted, tmp_path):
     model, data, _ = fitted
     assert cprime("report", model, data, "-o", tmp_path / "page.html", "-q").out == ""

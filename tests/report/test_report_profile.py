@@ -1,4 +1,4 @@
-"""The profile of clusters: its numbers agree with their definitions, for tables of every library, and are told."""
+"""The profile of clusters agrees with its definitions, for tables of every library, and is written in sentences."""
 
 from datetime import datetime, timedelta
 from decimal import Decimal

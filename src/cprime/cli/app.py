@@ -299,6 +299,12 @@ def info(paths: tuple[str, ...], as_json: bool, **given: Any) -> None:
 @output_file("Page to write, .html.", default=Path("report.html"))
 @model_option("--compare", type=PATH, metavar="MODEL", help="Another model of the same columns, for comparison.")
 @data_option("--image-shape", type=image_shape, metavar="H,W[,3]", help="Show rows as images of this height and width.")
+@data_option(
+    "--profile",
+    type=PATH,
+    metavar="FILE",
+    help="Describe the clusters by all columns of this table, .csv, .parquet or .feather, with the same rows as DATA.",
+)
 @output_option("--title", metavar="TEXT", help="Heading of the page.")
 @data_option(
     "--max-rows",
@@ -324,6 +330,7 @@ def report(
     from cprime.cli.report import report as run
 
     page = {"image_shape": given["image_shape"], "title": given["title"], "max_rows": given["max_rows"] or "auto"}
+    page["profile"] = given["profile"]
     run(model, data, Request.from_options(given), output, page, compare, threads, as_json=as_json, quiet=quiet)
 
 

@@ -29,8 +29,8 @@ def report(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Run `cprime report`. page: keyword arguments of `report_of` that determine the appearance of the page"""
-    check_output(output, (".html", ".htm"), (model, *map(Path, data), *([] if compare is None else [compare])))
+    """Run `cprime report`. page: keyword arguments of `report_of` that determine what the page shows"""
+    check_output(output, (".html", ".htm"), (model, *map(Path, data), *filter(None, (compare, page["profile"]))))
     begin = perf_counter()
     estimator, other = load_model(model), None if compare is None else load(compare)
     if threads is not None:

@@ -214,7 +214,7 @@ class _Column:
     has_times: bool = False
 
     def value(self, x: float) -> Any:
-        """Return a number of the column as it is for users: a date if the column has dates."""
+        """Return a number of the column in the form for users, which is a date if the column has dates."""
         return datetime(1970, 1, 1) + timedelta(seconds=round(x)) if self.kind == "date" else float(x)
 
     def text(self, x: float) -> str:

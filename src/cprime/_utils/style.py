@@ -70,7 +70,8 @@ def name_curves(axes: "Axes", curves: Sequence[tuple[str, float, str]], x: float
         order = np.argsort(wanted, kind="stable")
         steps = line * np.arange(len(order))
         box = axes.bbox
-        fitted = np.clip(isotonic_regression(wanted[order] - steps), box.y0, max(box.y0, box.y1 - steps[-1])) + steps
+        highest = max(box.y0, box.y1 - line / 4 - steps[-1])  # below a title of the panel
+        fitted = np.clip(isotonic_regression(wanted[order] - steps), box.y0, highest) + steps
         return fitted[np.argsort(order, kind="stable")]
 
     several = len(curves) > 1

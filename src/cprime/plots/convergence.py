@@ -160,6 +160,7 @@ class ConvergenceDisplay:
             axes.set_xlim(self.iterations[0], max(self.iterations[-1], self.iterations[0] + 1))
             axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
             draw[name](axes)
+            axes.ticklabel_format(axis="y", useOffset=False)
             if self.n_warmup:
                 name_line(axes, self.n_warmup, "end of warm-up" if axes is self.axes_[0] else "")
         self.axes_[-1].set_xlabel("iterations", fontsize=9)
@@ -178,7 +179,7 @@ class ConvergenceDisplay:
                 axes.vlines(self.iterations[known], F[known], L[known], color=GREY, linewidth=5, alpha=0.35)
             else:
                 axes.fill_between(self.iterations, F, L, color=GREY, alpha=0.25, linewidth=0)
-            gap = float(L[-1] - F[-1])
+            gap = max(float(L[-1] - F[-1]), 0.0)  # Rounding errors may make it negative.
             names += [(f"L − F = {gap:.2g}", float(F[-1] + gap / 2), GREY), ("L", float(L[-1]), BLUE)]
         name_curves(axes, names)
 

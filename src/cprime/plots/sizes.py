@@ -135,4 +135,4 @@ class SizesDisplay:
         self.ax_.set_xlim(1, len(order))
         self.ax_.set_ylim(bottom=0)
         self.ax_.axhline(mean, color=GREY, linewidth=0.8, linestyle=":")
-        name_curves(self.ax_, [(f"N/C = {mean:.3g}", mean, GREY)])
+        name_curves(self.ax_, [(f"N/C = {mean:.4g}", mean, GREY)])

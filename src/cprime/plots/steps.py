@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from matplotlib.animation import FuncAnimation
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
 from cprime._utils.style import GREY, PURPLE, frame
@@ -191,6 +191,7 @@ class StepsDisplay:
             self._draw(axes, number, deviations, share=0.5)
             for axis in (axes.xaxis, axes.yaxis):
                 axis.set_major_locator(MaxNLocator(3))
+                axis.set_major_formatter(FuncFormatter(_short))
         return self
 
     def animate(self, ax: Any = None, *, deviations: Any = None, seconds: float = 0.8) -> StepsAnimation:
@@ -256,14 +257,30 @@ class StepsDisplay:
         places = self._places()
         low, high = places.min(axis=0), places.max(axis=0)
         margin = 0.08 * (high - low)
-        axes.set_xlim(low[0] - margin[0], high[0] + margin[0])
-        axes.set_ylim(low[1] - margin[1], high[1] + margin[1])
+        for x, set_limits in enumerate((axes.set_xlim, axes.set_ylim)):
+            set_limits(low[x] - margin[x], high[x] + margin[x])
         scale_axes(axes, places, "box")
 
     def _places(self) -> NDArray:
-        """Return the positions (m, 2) of all points and of all centers in all steps; they determine the axis limits."""
-        centers = [at.centers for cycle in self.cycles for at in (cycle.before, cycle.after)]
-        return np.vstack([self.points, *centers])
+        """Return the places (m, 2) that determine the axis limits: points, and centers and ellipses of all steps.
+
+        Places of ellipses, which are very large in some starts, are at most a third of the points' range outside.
+        """
+        shown = [at for cycle in self.cycles for at in (cycle.before, cycle.after)]
+        places = np.vstack([self.points, *(at.centers for at in shown)])
+        low, high = places.min(axis=0), places.max(axis=0)
+        reach = [
+            (at.centers, 2 * np.sqrt(np.diagonal(at.covariances, 0, 1, 2)))
+            for at in shown
+            if at.covariances is not None
+        ]
+        ends = [center + sign * radius for center, radius in reach for sign in (-1, 1)]
+        return np.vstack([places, *(np.clip(each, low - (high - low) / 3, high + (high - low) / 3) for each in ends)])
+
+
+def _short(value: float, position: Any) -> str:
+    """Return the label of a tick of a small panel: thousands from 10,000 on, such as 20k."""
+    return (f"{value / 1000:g}k" if abs(value) >= 10_000 else f"{value:g}").replace("-", "−")
 
 
 def _placed(view: Any, plane: Projection) -> ProjectedGaussians:

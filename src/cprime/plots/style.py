@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
@@ -80,9 +80,13 @@ def cluster_colors(centers: NDArray) -> NDArray[np.float64]:
 
 
 def plain_counts(axis: Axis) -> None:
-    """Label a logarithmic axis of counts by plain numbers: 1, 2, 5, 10, …, or 1, 10, 100, … if it is long."""
+    """Label a logarithmic axis of counts by plain numbers: 1, 2, 5, 10, …, or 1, 10, 100, … if it is long.
+
+    An axis that ends at 20 has the next integers.
+    """
     low, high = axis.get_view_interval()
-    axis.set_major_locator(LogLocator(10, (1, 2, 5) if high < 200 * max(low, 1) else (1,)))
+    several = LogLocator(10, (1, 2, 5) if high < 200 * max(low, 1) else (1,))
+    axis.set_major_locator(MaxNLocator(5, integer=True) if high <= 20 else several)
     axis.set_major_formatter(FuncFormatter(lambda count, _: f"{count:,.10g}"))
     axis.set_minor_formatter(NullFormatter())
 

@@ -6,8 +6,9 @@
 // In the end the sum of costs exceeds the least possible sum by at most epsilon for each point.
 //
 // If many points have nearly equal costs, prices rise in tiny steps. Then the auction is broken off, and the assignment
-// is completed exactly: points move one by one from clusters that are too large along shortest paths of clusters, as in
-// every algorithm of successive shortest paths for flows of least cost (Ahuja, Magnanti & Orlin 1993, chapter 9).
+// is completed: points move from clusters that are too large along shortest paths of clusters, as in every algorithm of
+// successive shortest paths for flows of least cost (Ahuja, Magnanti & Orlin 1993, chapter 9). Further points move
+// along the same path if their steps are longer by at most epsilon.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -54,15 +55,17 @@ template <class T> class Auction {
         const double least = std::max(1e-9 * greatest_, std::numeric_limits<double>::min());
         const double mean = points_.n ? sum_of_least_ / static_cast<double>(points_.n) : 0;
         const double last = std::max(accuracy * mean, least), size = static_cast<double>(points_.n * points_.K);
+        epsilon_ = last;
         start();
-        const Settled found = scale(std::max(0.003 * mean, least), last, accuracy, AUCTION_WORK * size);
+        const Settled found = scale(std::max(0.003 * mean, least), last, accuracy, work_of(C_) * size);
         return found == Settled::unfinished ? complete() : found == Settled::yes;
     }
 
   private:
     static constexpr std::int32_t NONE = -1;
-    // An auction ends unfinished after this number of comparisons of a point with all its candidates, per point.
-    static constexpr double AUCTION_WORK = 32;
+    // An auction ends unfinished after this number of comparisons of a point with all its candidates, per point and
+    // 64 clusters: the search of a path takes longer the more clusters there are.
+    static double work_of(std::size_t C) { return std::clamp(static_cast<double>(C) / 64, 1.0, 32.0); }
 
     enum class Settled { yes, infeasible, unfinished };
 
@@ -393,20 +396,31 @@ template <class T> class Auction {
         for (const std::int32_t node : order_)
             if (std::abs(potentials[node] - potentials[C_]) > limit_)
                 return false;
-        --excess[source];
-        ++excess[end];
-        path_.clear();
-        for (std::size_t v = end; v != source; v = static_cast<std::size_t>(before_[v]))
-            path_.push_back(v);
-        for (std::size_t u = source; !path_.empty(); path_.pop_back()) {
-            const std::size_t v = path_.back();
-            if (v == C_)
-                ++target_[u];
-            else if (u == C_)
-                --target_[v];
-            else
-                take_step(u, v);
-            u = v;
+        path_.assign(1, end);
+        while (path_.back() != source)
+            path_.push_back(static_cast<std::size_t>(before_[path_.back()]));
+        std::reverse(path_.begin(), path_.end());
+        do {
+            --excess[source];
+            ++excess[end];
+            for (std::size_t i = 1; i < path_.size(); ++i)
+                take_step(path_[i - 1], path_[i]);
+        } while (excess[source] > 0 && excess[end] < 0 && is_open(potentials));
+        return true;
+    }
+
+    // Return whether another point, or unit of a size, can move along the present path at steps of length epsilon or
+    // less.
+    bool is_open(const std::vector<double> &potentials) {
+        for (std::size_t i = 1; i < path_.size(); ++i) {
+            const std::size_t u = path_[i - 1], v = path_[i];
+            if (v == C_ ? target_[u] >= upper_[u] : u == C_ && target_[v] <= lower_[v])
+                return false;
+            if (u == C_ || v == C_)
+                continue;
+            const Step *step = first_step(u, steps_to(u, v));
+            if (!step || step->rise + potentials[v] - potentials[u] > epsilon_)
+                return false;
         }
         return true;
     }
@@ -416,13 +430,15 @@ template <class T> class Auction {
         if (step_to_[c].empty()) {
             step_to_[c].emplace(static_cast<std::int32_t>(c), NONE); // marks the cluster as listed
             for (const std::int32_t point : members_[c])
-                list_steps(c, static_cast<std::size_t>(point));
+                list_steps(c, static_cast<std::size_t>(point), false);
+            for (Steps &steps : steps_[c])
+                std::make_heap(steps.heap.begin(), steps.heap.end(), std::greater<>());
         }
         return steps_[c];
     }
 
-    // Add the steps of a point of cluster c to those of the cluster.
-    void list_steps(std::size_t c, std::size_t point) {
+    // Add the steps of a point of cluster c to those of the cluster, which stay heaps if `keeps_heaps`.
+    void list_steps(std::size_t c, std::size_t point, bool keeps_heaps) {
         const std::int32_t *ids = ids_of(point);
         const T *costs = costs_of(point);
         const double here = costs[places_[point]];
@@ -434,7 +450,8 @@ template <class T> class Auction {
                 steps_[c].push_back({ids[k], {}});
             std::vector<Step> &heap = steps_[c][found->second].heap;
             heap.push_back({costs[k] - here, static_cast<std::int32_t>(point), static_cast<std::int32_t>(k)});
-            std::push_heap(heap.begin(), heap.end(), std::greater<>());
+            if (keeps_heaps)
+                std::push_heap(heap.begin(), heap.end(), std::greater<>());
         }
     }
 
@@ -449,12 +466,19 @@ template <class T> class Auction {
         return nullptr;
     }
 
-    // Move the point of cluster u whose cost rises least to cluster v.
+    // Return the steps of the points of cluster u to cluster v.
+    Steps &steps_to(std::size_t u, std::size_t v) { return steps_[u][step_to_[u].at(static_cast<std::int32_t>(v))]; }
+
+    // Move the point of cluster u whose cost rises least to cluster v; or a unit of a size from or to the hub.
     void take_step(std::size_t u, std::size_t v) {
-        const Step step = *first_step(u, steps_[u][step_to_[u].at(static_cast<std::int32_t>(v))]);
+        if (v == C_ || u == C_) {
+            v == C_ ? ++target_[u] : --target_[v];
+            return;
+        }
+        const Step step = *first_step(u, steps_to(u, v));
         move(static_cast<std::size_t>(step.point), step.place);
         if (!step_to_[v].empty())
-            list_steps(v, static_cast<std::size_t>(step.point));
+            list_steps(v, static_cast<std::size_t>(step.point), true);
     }
 
     // List for each cluster the points of which it is a candidate.
@@ -491,6 +515,7 @@ template <class T> class Auction {
     double greatest_ = 0, sum_of_least_ = 0; // greatest of all costs; sum of each point's least cost
     double floor_ = 0;                       // lower bound of all prices
     double limit_ = 0;
+    double epsilon_ = 0;                    // least accuracy of the assignment: excess of the cost of a point
     double work_ = 0;                       // number of candidates that may be compared until the auction gives up
     std::vector<std::int64_t> target_;      // sizes that clusters should have while points move along paths
     std::vector<std::vector<Steps>> steps_; // for each cluster, the steps of its points to other clusters

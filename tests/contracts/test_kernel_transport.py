@@ -130,7 +130,7 @@ def test_an_assignment_has_the_least_cost_if_points_lie_in_clumps(low):
     costs, lower, upper = cdist(X, centers, "sqeuclidean"), np.full(8, low), np.full(8, 60)
     ids, near = nearest_of(costs, 8)
     for start in (None, rng.normal(size=8)):
-        labels, prices = native.assign_bounded(ids, near, lower, upper, start)
+        labels, prices = native.assign_bounded(ids, near, lower, upper, start, accuracy=1e-10)
         sizes = np.bincount(labels, minlength=8)
         assert low <= sizes.min() <= sizes.max() <= 60
         total = total_cost(near, ids, labels)

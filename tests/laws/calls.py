@@ -54,12 +54,12 @@ KINDS = {
     "flag": "semi_supervised warm_start sample approximate sparse return_std greedy jumps momentum "
     "regroup copy transient quiet header training_labels isotropic",
     "choice": "n_factors metric missing final_assignment covariance_type assignment method regularizer criterion unit "
-    "library lists start dtype handle_unknown init init_params search use_rep key_added separator key",
+    "library lists start dtype handle_unknown init init_params search use_rep layer key_added separator key",
     "seed": "random_state",
     "threads": "n_threads",
     "path": "path folder checkpoint spill",
-    "object": "categories estimator fitted mixture model tree sweep adata index models data compare fixed criteria "
-    "frame profile",
+    "object": "categories estimator fitted mixture model tree sweep adata reference index models data compare fixed "
+    "criteria kind frame profile",
 }
 KIND_OF = {name: kind for kind, names in KINDS.items() for name in names.split()}
 # Methods of scikit-learn's classes and of tuples; the protocols of searches, of starts and of callbacks.
@@ -74,7 +74,7 @@ RESULTS |= {"ColumnProfile"}
 # Callables of which a single call takes long.
 LONG = {"XMeans", "XMeans.fit", "GMeans", "GMeans.fit", "KMeans.report", "StudentTMixture", "StudentTMixture.fit"}
 LONG |= {"CategoricalMixture", "CategoricalMixture.fit", "GaussianMixture.update", "coresets.sensitivity"}
-LONG |= {"theory.lower_bound", "theory.variation_bounds", "theory.variation_distance", "selection.sweep"}
+LONG |= {"theory.lower_bound", "theory.variation_bounds", "theory.variation_distance", "selection.sweep", "tl.sweep"}
 LONG |= {"selection.stability", "selection.SelectionDisplay.from_estimator", "GaussianMixture.fit_predict"}
 # Arguments that are not tried, by callable: other libraries or other laws check them, or any value is documented.
 UNTRIED = {
@@ -320,7 +320,11 @@ def calls() -> dict[str, Call]:
         "ConditionalMixtures.quantile": method("conditional", "quantile", {"q": np.array([0.25, 0.5])}),
         "Plan.as_dict": method("plan", "as_dict", {}),
         "assign": Call(cprime.assign, {"X": X, "centers": CENTERS}),
-        "fit_many": Call(cprime.fit_many, many | {"X": X.reshape(2, 20, 3)}, {"X": "many", "sample_weight": "untried"}),
+        "fit_many": Call(
+            cprime.fit_many,
+            many | {"X": X.reshape(2, 20, 3)},
+            {"X": "many", "sample_weight": "untried", "groups": "untried", "n_clusters": "counts"},
+        ),
         "open_data": Call(
             lambda **given: cprime.open_data(**given).read(0, 40), {"data": X}, {"data": "untried"}, cprime.open_data
         ),
@@ -413,6 +417,10 @@ def calls() -> dict[str, Call]:
         "datasets.patches": Call(datasets.patches, {"image": IMAGE, "size": 4}),
         "tl.kmeans": Call(annotated(tl.kmeans), {"n_clusters": 3}, {}, tl.kmeans),
         "tl.gaussian_mixture": Call(annotated(tl.gaussian_mixture), {"n_components": 3}, {}, tl.gaussian_mixture),
+        "tl.sweep": Call(
+            annotated(tl.sweep), {"n_components_range": [2, 3], "estimator": cprime.KMeans()}, {}, tl.sweep
+        ),
+        "tl.predict": Call(annotated(tl.predict), {"reference": clustered_cells()}, {}, tl.predict),
     }
     found |= theory_calls() | bridge_calls()
     return found
@@ -422,9 +430,16 @@ def annotated(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(adata: Any = None, **arguments: Any) -> Any:
         cells = AnnData(X.copy()) if adata is None else adata
         found = function(cells, **arguments)
-        return (cells if found is None else found).uns
+        written = cells if found is None else found
+        return {**written.uns, **{name: list(written.obs[name]) for name in written.obs}}
 
     return call
+
+
+def clustered_cells() -> AnnData:
+    cells = AnnData(X.copy())
+    tl.kmeans(cells, 3)
+    return cells
 
 
 def theory_calls() -> dict[str, Call]:

@@ -3,7 +3,9 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import cprime
@@ -23,7 +25,8 @@ def loop(X, C, init="k-means++", sample_weight=None, random_state=0, max_iter=25
     for b, one in enumerate(X):
         start = init[b] if np.ndim(init) == 3 else init
         weights = None if sample_weight is None else sample_weight[b]
-        fit = KMeans(C, init=start, max_iter=max_iter, random_state=random_state + b, **params)
+        number = C if np.ndim(C) == 0 else int(C[b])
+        fit = KMeans(number, init=start, max_iter=max_iter, random_state=random_state + b, **params)
         fits.append(fit.fit(one, sample_weight=weights))
     return fits
 
@@ -110,6 +113,47 @@ def test_large_problems_and_several_sizes_equal_a_loop(monkeypatch):
     assert_same_bits(many, loop(X, 4, random_state=3))
 
 
+@pytest.mark.parametrize("kind", ["array", "list"])
+def test_numbers_of_clusters_may_differ(kind, none_solved_alone):
+    X, w, C = data(6), np.random.default_rng(1).random((6, 150)), [7, 2, 5, 2, 7, 1]
+    given = (list(X), list(w)) if kind == "list" else (X, w)
+    many = cprime.fit_many(given[0], C, sample_weight=given[1], random_state=3)
+    assert [centers.shape for centers in many.centers] == [(c, 6) for c in C]
+    assert isinstance(many.labels, list) == (kind == "list")
+    assert_same_bits(many, loop(X, C, sample_weight=w, random_state=3))
+
+
+@pytest.mark.parametrize("C", [3, [3, 1, 4]])
+@pytest.mark.parametrize("ids", [np.array([30, 4, 17]), np.array(["c", "a", "b"]), pd.Categorical(["c", "a", "b"])])
+def test_groups_are_problems_in_the_order_of_their_ids(ids, C, none_solved_alone):
+    X, rng = data(1, 300)[0], np.random.default_rng(2)
+    codes, w = rng.integers(3, size=300), rng.random(300)
+    groups = ids[codes]
+    found = [np.flatnonzero(np.asarray(groups) == one) for one in np.unique(np.asarray(ids))]
+    many = cprime.fit_many(X, C, groups=groups, sample_weight=w, random_state=5)
+    expected = cprime.fit_many([X[r] for r in found], C, sample_weight=[w[r] for r in found], random_state=5)
+    for one, other, rows, labels in zip(many.centers, expected.centers, found, expected.labels, strict=True):
+        assert one.tobytes() == other.tobytes()
+        np.testing.assert_array_equal(many.labels[rows], labels)
+    np.testing.assert_array_equal(many.inertia, expected.inertia)
+    np.testing.assert_array_equal(many.n_iter, expected.n_iter)
+
+
+@pytest.mark.parametrize(
+    "estimator", [KMeans(n_init=2), cprime.GaussianMixture(covariance_type="diag"), cprime.StudentTMixture()]
+)
+def test_an_estimator_is_fitted_to_each_problem(estimator):
+    X, groups = data(1, 300)[0], np.random.default_rng(2).integers(3, size=300)
+    w = np.random.default_rng(3).random(300)
+    fits = cprime.fit_many(X, [2, 1, 3], groups=groups, estimator=estimator, sample_weight=w, random_state=5)
+    for b, (fit, C) in enumerate(zip(fits, (2, 1, 3), strict=True)):
+        size = {"n_clusters": C} if isinstance(fit, KMeans) else {"n_components": C}
+        expected = clone(estimator).set_params(**size, random_state=5 + b)
+        expected.fit(X[groups == b], sample_weight=w[groups == b])
+        assert fit.score(X) == expected.score(X)
+        np.testing.assert_array_equal(fit.labels_, expected.labels_)
+
+
 def test_a_problem_searched_partially_equals_a_loop():
     X = data(2, 8192, 5).astype(np.float32)
     many, fits = cprime.fit_many(X, 128, random_state=0, max_iter=2), loop(X, 128, max_iter=2)
@@ -186,6 +230,23 @@ def test_lists_are_computed_in_one_type():
         ({"init": np.zeros((3, 5))}, r"init must have shape \(4, 3, 6\) or \(3, 6\), got \(3, 5\)"),
         ({"init": np.full((3, 6), np.inf)}, "init must be finite"),
         ({"init": 7}, "init should be"),
+        ({"init": np.zeros((3, 6)), "n_clusters": [1, 2, 3, 3]}, "init must be a method if"),
+        ({"n_clusters": [3, 3]}, r"n_clusters must be one number, or one for each of 4, got shape \(2,\)"),
+        ({"n_clusters": [3, 3, 0, 3]}, r"n_clusters\[2\] == 0, must be >= 1"),
+        ({"n_clusters": [3, 151, 3, 3]}, r"X\[1\] has n_samples=150, which should be >= n_clusters=151"),
+        ({"groups": np.zeros(150)}, r"X must have shape \(N, D\) with groups"),
+        ({"X": data()[0], "groups": np.zeros(149)}, r"groups must have shape \(150,\), .* got \(149,\)"),
+        ({"X": data()[0], "groups": [None] * 150}, "groups must have no missing ids"),
+        ({"X": data()[0], "groups": ["a"] * 148 + ["b"] * 2}, r"X of group 'b' has n_samples=2"),
+        ({"X": data()[0], "groups": ["a"] * 150, "sample_weight": np.zeros(150)}, "sample_weight of group 'a' must"),
+        (
+            {"X": np.where(np.arange(150)[:, np.newaxis] == 3, np.nan, data()[0]), "groups": [7] * 150},
+            "X of group 7 .*3",
+        ),
+        ({"estimator": cprime.GaussianMixture(), "max_iter": 3}, "init, max_iter and tol must be left out"),
+        ({"estimator": cprime.XMeans()}, "estimator must be a KMeans or a mixture of this library, got XMeans"),
+        ({"estimator": KMeans(checkpoint="folder")}, "estimator must have checkpoint=None"),
+        ({"estimator": KMeans(), "X": [data()[0], data()[1] * np.nan]}, r"X\[1\]: .*NaN"),
     ],
 )
 def test_bad_arguments_are_named(change, message):

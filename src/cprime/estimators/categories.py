@@ -217,7 +217,7 @@ def _encoded_column(
         values, codes = list(column.cat.categories), column.cat.codes.to_numpy().astype(np.int64)
     else:
         index: dict[Any, int] = {}
-        codes = np.array([-1 if _is_missing(value) else index.setdefault(value, len(index)) for value in column])
+        codes = np.array([-1 if is_missing(value) else index.setdefault(value, len(index)) for value in column])
         values = list(index)
     is_number = [isinstance(value, Real | np.bool_) for value in values]
     if all(is_number):
@@ -238,7 +238,7 @@ def _encoded_column(
     return places[codes], table
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
     """Return whether a value is None, NaN or the missing value of pandas, none of which equals itself."""
     return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
 

@@ -47,6 +47,18 @@ def test_iterations_are_the_plain_ones():
     assert np.allclose(km.cluster_centers_, centers)
 
 
+def test_lengths_as_weights_make_k_means_of_inner_products():
+    X = directions(dtype=np.float64)
+    start, lengths = X[:20].copy(), np.linalg.norm(X, axis=1)
+    km = KMeans(20, metric="cosine", init=start, search="full", tol=0).fit(X, sample_weight=lengths)
+    centers = unit(start)
+    for _ in range(km.n_iter_):
+        labels = (X @ centers.T).argmax(axis=1)
+        centers = unit(np.stack([X[labels == c].sum(axis=0) for c in range(20)]))
+    assert np.allclose(km.cluster_centers_, centers)
+    assert lengths.sum() - km.inertia_ / 2 == pytest.approx((X @ km.cluster_centers_.T).max(axis=1).sum())
+
+
 def test_lengths_of_rows_do_not_matter():
     X = directions(dtype=np.float64)
     scaled = X * np.random.default_rng(1).uniform(0.1, 10, size=(len(X), 1))

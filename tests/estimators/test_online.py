@@ -183,7 +183,7 @@ def test_decay_outside_its_range_is_refused(decay):
 
 def test_first_batch_needs_a_point_for_each_cluster():
     for estimator in (KMeans(8), GaussianMixture(8)):
-        with pytest.raises(ValueError, match=r"n_samples=5 should be >= n_\w+=8"):
+        with pytest.raises(ValueError, match=r"n_samples=5 should be >= n_\w+=8 in the first batch: collect 8 rows"):
             estimator.partial_fit(clustered(5))
         estimator.partial_fit(clustered(40)).partial_fit(clustered(1))
         with pytest.raises(ValueError, match="features"):

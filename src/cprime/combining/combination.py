@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -20,18 +20,20 @@ from cprime.estimators.opening import preparation_of
 from cprime.estimators.validation import check_integer
 from cprime.kernels import computing
 
+T = TypeVar("T", KMeans, GaussianMixture)
+
 _TYPES = ("full", "diag", "spherical", "tied", "tied_spherical")
 # Maximum number of runs of k-means of Gaussians that share a covariance, each after an update of this covariance.
 _MOST_DESCENTS = 20
 
 
 def combine(
-    models: Iterable[Any],
+    models: Iterable[T],
     n_clusters: int | None = None,
     *,
     random_state: Any = None,
     n_threads: int | None = None,
-) -> Any:
+) -> T:
     """Combine models that were fitted apart, for example to the shards of a data set, to one model; no data are read.
 
     Parameters
@@ -100,11 +102,11 @@ def combine(
     >>> combined.cluster_centers_.shape, float(combined.counts_.sum())
     ((9, 2), 900.0)
     """
-    models, kind = _checked(models)
-    k = len(getattr(models[0], kind.centers)) if n_clusters is None else check_integer(n_clusters, "n_clusters", 1)
+    checked, kind = _checked(models)
+    k = len(getattr(checked[0], kind.centers)) if n_clusters is None else check_integer(n_clusters, "n_clusters", 1)
     with computing(n_threads), plain_products():
-        combined = kind.combine(models, k, random_state, n_threads)
-    for model in models:
+        combined = kind.combine(checked, k, random_state, n_threads)
+    for model in checked:
         if hasattr(model, "feature_names_in_"):
             combined.feature_names_in_ = model.feature_names_in_.copy()
             break

@@ -19,7 +19,7 @@ from cprime.estimators.problems import Labels
 from cprime.estimators.quality import Bounds, certificate_text, remarks, warn_if_poor
 from cprime.estimators.savable import SavableEstimator
 from cprime.estimators.solutions import FitRecord, Solution, adopt
-from cprime.estimators.validation import as_search, check_enough, unused_arguments
+from cprime.estimators.validation import as_search, unused_arguments
 from cprime.estimators.watching import CallbackSupportMixin, Watch, unfitted_copy
 from cprime.execution import Data
 from cprime.kernels import ReadMissing, computing
@@ -109,12 +109,9 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
     def _opened(self, X: Any, sample_weight: Any = None, reset: bool = False) -> Data:
         """Check X and return it as `Data`: rows with their weights, which passes over the data can read.
 
-        reset: whether X is training data, which must have at least one point per component
+        reset: whether X is training data
         """
-        data = self._converted(opened(self, X, sample_weight, reset), reset)
-        if reset:
-            check_enough(self, data.n_points)
-        return data
+        return self._converted(opened(self, X, sample_weight, reset), reset)
 
     def _converted(self, data: Data, reset: bool) -> Data:
         """Return the data in the form that the model reads; missing values get placeholders.

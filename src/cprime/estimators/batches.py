@@ -14,6 +14,7 @@ from cprime.estimators.validation import (
     as_search,
     check_common,
     check_decay,
+    check_enough,
     check_flag_or_auto,
     check_integer,
     resolve_search,
@@ -73,6 +74,8 @@ def partial_fit(self: T, X: Any, y: Any = None, sample_weight: Any = None) -> T:
         _check_goes_on(k_means)
     jumps = centers_jump(k_means)
     data = k_means._opened(X, sample_weight, reset=first)
+    if first:
+        check_enough(k_means, data.n_points, "partial_fit")
     if data.has_missing:
         raise ValueError("partial_fit needs complete rows, whatever `missing` is: fit them, or impute first.")
     history = history_of(k_means)

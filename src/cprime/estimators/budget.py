@@ -10,6 +10,7 @@ from cprime.estimators.constraints import n_fixed
 from cprime.estimators.memory import PlannedRows, needed, sizes_of
 from cprime.estimators.memory_limit import as_memory
 from cprime.estimators.problems import options_of
+from cprime.estimators.validation import check_enough
 from cprime.execution import Data
 from cprime.sources import is_source_like
 
@@ -29,8 +30,8 @@ def opened_within(estimator: Any, X: Any, sample_weight: Any) -> Data:
     Raises
     ------
     ValueError
-        If the fit exceeds `max_memory` even with the smallest chunks. The message proposes changes of the fit that need
-        less memory.
+        If there are fewer points than components, or the fit exceeds `max_memory` even with the smallest chunks. The
+        message proposes changes of the fit that need less memory.
     """
     given = as_memory(estimator.max_memory).n_bytes
     limit = container_memory() if given is None and estimator._has_plan else given
@@ -39,6 +40,7 @@ def opened_within(estimator: Any, X: Any, sample_weight: Any) -> Data:
         rows = lying_within(estimator, PlannedRows.from_data(estimator, X), limit)
         X = rows.source
     data: Data = estimator._opened(X, sample_weight, reset=True)
+    check_enough(estimator, data.n_points)
     if limit is None or (given is None and not from_source and _is_small(estimator, data, limit)):
         return data
     if not from_source:

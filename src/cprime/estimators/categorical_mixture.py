@@ -104,6 +104,8 @@ class CategoricalMixture(DiscreteMixture):
     """
 
     _families: ClassVar[Mapping[str, Any]] = CATEGORICAL
+    probabilities_: list[NDArray]
+    n_categories_: NDArray[np.integer]
     n_features_in_: Annotated[int, Size("K")]
     feature_names_in_: Annotated[NDArray, Texts("K"), Presence.OPTIONAL]
     categories_: Annotated[

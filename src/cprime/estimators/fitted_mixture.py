@@ -1,7 +1,7 @@
 """Methods of fitted mixtures: best components, probabilities, densities, information criteria and samples."""
 
 from functools import partial
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,6 +90,22 @@ def nearest(self: Any, X: Any, *, out: Any = None) -> tuple[NDArray[np.int32], N
         return data.map(partial(_best_with_distances, model), None, (np.int32, np.float64), out)
 
 
+@overload
+def predict_proba(
+    self: Any, X: Any, sparse: Literal[False] = False, approximate: bool = False, *, out: Any = None
+) -> NDArray: ...
+
+
+@overload
+def predict_proba(self: Any, X: Any, sparse: Literal[True], approximate: bool = False) -> csr_array: ...
+
+
+@overload
+def predict_proba(
+    self: Any, X: Any, sparse: bool, approximate: bool = False, *, out: Any = None
+) -> NDArray | csr_array: ...
+
+
 def predict_proba(
     self: Any, X: Any, sparse: bool = False, approximate: bool = False, *, out: Any = None
 ) -> NDArray | csr_array:
@@ -147,25 +163,6 @@ def score_samples(self: Any, X: Any, *, out: Any = None) -> NDArray:
         data = self._opened(X)
         model = self._model_of(data)
         return data.map(model.log_likelihood, None, model.centers.dtype, out)
-
-
-def score(self: Any, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-    """Return the mean exact log-likelihood per point (or unit of weight), in nats: eq. (3) of Lücke & Forster.
-
-    Parameters
-    ----------
-    X : array-like of shape (n_samples, n_features)
-    y : Ignored
-    sample_weight : array-like of shape (n_samples,), default=None
-
-    Returns
-    -------
-    log_likelihood : float
-    """
-    with computing(self.n_threads):
-        data = self._opened(X, sample_weight)
-        total, weight = data.each(em.LogLikelihood(self._model_of(data)))
-        return float(total / weight)
 
 
 def bic(self: Any, X: Any, sample_weight: Any = None) -> float:

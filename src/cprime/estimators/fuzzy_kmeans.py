@@ -131,6 +131,8 @@ class FuzzyKMeans(CallbackSupportMixin, FuzzyBase):
         Presence.OPTIONAL,
     ]
     regularization_: Positive | None
+    objective_: float
+    objectives_: Annotated[list[float], Presence.RECORD]
     history_: Annotated[NDArray, Columns(fuzzy.HISTORY), Presence.RECORD]
 
     def __init__(

@@ -1,7 +1,7 @@
 """Gaussian mixtures, fitted by EM over the C′ best components of each point, from C′ = 1 to exact EM (C′ = C)."""
 
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +9,7 @@ from sklearn.mixture import GaussianMixture as SklearnMixture
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from cprime._utils.declared import Presence
 from cprime.estimators.conditionals import condition, marginal, regress
 from cprime.estimators.covariances import Factors, covariances_of
 from cprime.estimators.fitted import as_pipeline
@@ -171,6 +172,10 @@ class GaussianMixture(Mixture):
     >>> sorted(gm.means_[:, 0].round(3).tolist())
     [0.5, 9.5]
     """
+
+    factors_: Annotated[NDArray, Presence.OPTIONAL]
+    noise_variances_: Annotated[NDArray, Presence.OPTIONAL]
+    variance_: Annotated[float, Presence.OPTIONAL]
 
     impute = impute
     marginal = marginal

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime import em
-from cprime._utils.declared import Array, NonNegative, Positive, Presence
+from cprime._utils.declared import Array, Count, NonNegative, Positive, Presence
 from cprime._utils.messages import warn_if_few
 from cprime.em.batches import RecentArrays
 from cprime.estimators.approximate import approximate_search, certify, near_best
@@ -56,7 +56,8 @@ class KMeans(NearestCenter, Clusterer):
     n_clusters : int, default=8
     metric : {"euclidean", "cosine"}, default="euclidean"
         "cosine" is spherical k-means: rows are scaled to length 1 (a copy; rows of zeros are an error), and so are the
-        centers. J is then 2 Σ_n w_n (1 − cos(x_n, μ)), and `transform` returns cosine distances.
+        centers. J is then 2 Σ_n w_n (1 − cos(x_n, μ)), and `transform` returns cosine distances. With the lengths of
+        the rows as `sample_weight` it maximizes Σ_n max_c x_n·μ_c, the sum of inner products with centers of length 1.
     missing : {"error", "marginal"}, default="error"
         How NaN and nulls are treated: as an error, or as missing values, which are set to those of the center of the
         point (k-pod). J is over observed values. See `impute`.
@@ -174,6 +175,9 @@ class KMeans(NearestCenter, Clusterer):
     metric_: Annotated[Literal["euclidean", "cosine"], Presence.OPTIONAL]
     structure_: Annotated[CellArrays, Presence.OPTIONAL]
     recent_: Annotated[RecentArrays, Presence.OPTIONAL]
+    n_relocated_: Annotated[Count, Presence.OPTIONAL]
+    n_displaced_: Annotated[Count, Presence.OPTIONAL]
+    size_cost_: Annotated[float, Presence.OPTIONAL]
     objective_bound_: Annotated[Any, _ObjectiveBound, Presence.OPTIONAL]
 
     # Largest Σ_c ‖shift of center c‖² at which a fit ends [data unit²]; None if the argument `tol` decides instead.

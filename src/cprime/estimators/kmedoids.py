@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cprime._utils.declared import Array, Centers
+from cprime._utils.declared import Array, Centers, Count
 from cprime._utils.messages import warn, warn_if_few
 from cprime._utils.random import check_random_state
 from cprime._utils.threads import limited
@@ -110,6 +110,8 @@ class KMedoids(CallbackSupportMixin, Prototypes):
 
     medoid_indices_: Annotated[NDArray, Array("C", "i", is_first=True, least=0)]
     cluster_centers_: Centers | None
+    objectives_: list[float]
+    n_swaps_: Count
 
     def __init__(
         self,

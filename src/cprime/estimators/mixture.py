@@ -29,7 +29,6 @@ from cprime.estimators.fitted_mixture import (
     predict,
     predict_proba,
     sample,
-    score,
     score_samples,
 )
 from cprime.estimators.mixture_problems import MixtureOptions
@@ -45,11 +44,13 @@ from cprime.estimators.solutions import (
 from cprime.estimators.updating import updated
 from cprime.estimators.validation import (
     check_decay,
+    check_enough,
     check_mixture,
     resolve_n_active,
 )
 from cprime.estimators.watching import restore_on_error, with_callbacks
 from cprime.execution import Data
+from cprime.kernels import computing
 from cprime.model import FAMILIES, Model
 from cprime.persistence import checkpoints
 from cprime.search import Full
@@ -144,11 +145,28 @@ class Mixture(DensityMixin, Clusterer):
     nearest = nearest
     predict_proba = predict_proba
     score_samples = score_samples
-    score = score
     bic = bic
     aic = aic
     sample = sample
     certify = certify
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the mean exact log-likelihood per point (or unit of weight), in nats: eq. (3) of Lücke & Forster.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : Ignored
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        log_likelihood : float
+        """
+        with computing(self.n_threads):
+            data = self._opened(X, sample_weight)
+            total, weight = data.each(em.LogLikelihood(self._model_of(data)))
+            return float(total / weight)
 
     @restore_on_error
     @with_callbacks
@@ -254,6 +272,8 @@ class Mixture(DensityMixin, Clusterer):
             self._check_goes_on("partial_fit")
         n_active = resolve_n_active(self.n_active, C, self.assignment)
         data = self._opened(X, sample_weight, reset=first)
+        if first:
+            check_enough(self, data.n_points, "partial_fit")
         counts = np.zeros(C) if first else self.counts_
         history = history_of(self)
         key = Key(seed_of(self.random_state), iteration=len(history))

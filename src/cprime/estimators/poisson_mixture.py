@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from numpy.typing import NDArray
+
 from cprime.estimators.discrete import CheckCounts, DiscreteMixture
 from cprime.estimators.memory_limit import Memory
 from cprime.estimators.opening import names_of
@@ -73,6 +75,7 @@ class PoissonMixture(DiscreteMixture):
     """
 
     _families: ClassVar[Mapping[str, Any]] = POISSON
+    rates_: NDArray
     covariance_type = "poisson"
     momentum = "auto"
 

@@ -1,6 +1,6 @@
 """Base classes of estimators of the k-means family whose clusters are represented by centers."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,15 @@ class FuzzyBase(Prototypes):
     def _rule(self) -> fuzzy.Rule:
         """Return the fitted rule: an object that computes memberships from squared distances of points to centers."""
         raise NotImplementedError
+
+    @overload
+    def predict_proba(self, X: Any, sparse: Literal[False] = False) -> NDArray: ...
+
+    @overload
+    def predict_proba(self, X: Any, sparse: Literal[True]) -> csr_array: ...
+
+    @overload
+    def predict_proba(self, X: Any, sparse: bool) -> NDArray | csr_array: ...
 
     def predict_proba(self, X: Any, sparse: bool = False) -> NDArray | csr_array:
         """Return the membership of each row in each cluster.

@@ -16,6 +16,7 @@ from cprime.estimators.prototypes import FuzzyBase
 from cprime.estimators.solutions import FitRecord, SoftKMeansSolution
 from cprime.estimators.validation import (
     check_common,
+    check_enough,
     check_integer,
     check_n_active,
     check_word_or_positive,
@@ -209,7 +210,9 @@ class SoftKMeans(Clusterer, FuzzyBase):
         check_common(self)
         check_n_active(self.n_active, check_integer(self.n_clusters, "n_clusters", 1))
         check_word_or_positive(self.stiffness, "stiffness", "auto")
-        return self._fit_to(self._opened(X, sample_weight, reset=True), (X, y, sample_weight))
+        data = self._opened(X, sample_weight, reset=True)
+        check_enough(self, data.n_points)
+        return self._fit_to(data, (X, y, sample_weight))
 
     def _options(self) -> SoftKMeansOptions:
         return SoftKMeansOptions.of(self)

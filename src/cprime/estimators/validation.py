@@ -111,10 +111,11 @@ def check_common(estimator: Any) -> None:
         raise TypeError(f"verbose must be an instance of int, not {type(estimator.verbose).__name__}.")
 
 
-def check_enough(estimator: Any, n_points: int) -> None:
-    """Raise ValueError if there are fewer points than components."""
+def check_enough(estimator: Any, n_points: int, method: str = "fit") -> None:
+    """Raise ValueError if there are fewer points than components.    method: "fit" or "partial_fit" """
     if n_points < (C := getattr(estimator, estimator._size_name)):
-        raise ValueError(f"n_samples={n_points} should be >= {estimator._size_name}={C}.")
+        remedy = "" if method == "fit" else f" in the first batch: collect {C} rows or more, and give them together"
+        raise ValueError(f"n_samples={n_points} should be >= {estimator._size_name}={C}{remedy}.")
 
 
 def as_search(value: Any) -> Any:

@@ -11,13 +11,14 @@ from cprime.estimators.solutions import without_solution
 from cprime.kernels import computing
 
 try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
+    from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback import with_callbacks as _with_callbacks
 except ImportError:  # The installed scikit-learn is older than version 1.9.
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Empty replacement of scikit-learn's mixin, because scikit-learn before 1.9 has no callbacks."""
 
-    def with_callbacks(fit: Callable[..., Any]) -> Callable[..., Any]:
+    def _with_callbacks(fit: Callable[..., Any]) -> Callable[..., Any]:
         """Decorate `fit` without a change of what it does: replacement of scikit-learn's decorator of this name.
 
         It returns a function that calls `fit`, not `fit` itself, so that call stacks are as deep as with scikit-learn
@@ -35,6 +36,12 @@ __all__ = ["CallbackSupportMixin", "Watch", "unfitted_copy", "with_callbacks"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 R = TypeVar("R")
+
+
+def with_callbacks(fit: F) -> F:
+    """Decorate the method `fit` so that scikit-learn's callbacks are called, and keep its type for type checkers."""
+    decorated: F = _with_callbacks(fit)
+    return decorated
 
 
 def unfitted_copy(estimator: Any) -> Any:

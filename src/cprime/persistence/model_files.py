@@ -17,7 +17,7 @@ import logging
 import os
 import re
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO, TypeVar, overload
 
 import numpy as np
 from safetensors import SafetensorError
@@ -55,6 +55,7 @@ _classes: dict[str, type[BaseEstimator]] = {}
 _logger = logging.getLogger(__name__)
 
 E = TypeVar("E", bound=type[BaseEstimator])
+K = TypeVar("K")
 
 
 def register(cls: E) -> E:
@@ -192,13 +193,24 @@ def save(estimator: BaseEstimator, path: str | os.PathLike[str] | BinaryIO, *, t
             _seal(file)
 
 
-def load(path: str | os.PathLike[str] | BinaryIO) -> Any:
+@overload
+def load(path: str | os.PathLike[str] | BinaryIO) -> Any: ...
+
+
+@overload
+def load(path: str | os.PathLike[str] | BinaryIO, kind: type[K]) -> K: ...
+
+
+def load(path: str | os.PathLike[str] | BinaryIO, kind: type | None = None) -> Any:
     """Read an estimator that `save` wrote.
 
     Parameters
     ----------
     path : path-like or binary file object
         A file written by `save`; an open one is read to its end.
+    kind : type or None, default=None
+        Class that the estimator must have, such as `KMeans`, which is then also known to type checkers. None accepts
+        all.
 
     Returns
     -------
@@ -209,8 +221,8 @@ def load(path: str | os.PathLike[str] | BinaryIO) -> Any:
     Raises
     ------
     ValueError
-        If the file is not a cprime model, is damaged, has inconsistent values, or has a newer format than this version
-        reads.
+        If the file is not a cprime model, is damaged, has inconsistent values, has a newer format than this version
+        reads, or has an estimator that is no `kind`.
     OSError
         If the file cannot be read, or is a folder, a device or a pipe.
 
@@ -229,6 +241,8 @@ def load(path: str | os.PathLike[str] | BinaryIO) -> Any:
     cls = _classes.get(metadata["class"])
     if cls is None:
         raise ValueError(f"{name} holds a {metadata['class']!r}, which is none of {', '.join(_classes)}")
+    if kind is not None and not issubclass(cls, kind):
+        raise ValueError(f"{name} must hold a {kind.__name__}, got a {cls.__name__}.")
     try:
         tensors = load_tensors(content)
         del content

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._utils.declared import Columns, Positive, Presence, Size
+from cprime._utils.declared import Columns, Count, Positive, Presence, Size
 from cprime.estimators import GaussianMixture, KMeans
 from cprime.estimators.base import Clusterer
 from cprime.estimators.fitted import centers_of
@@ -89,6 +89,7 @@ class Splitter(NearestCenter, Clusterer):
     tol: float
     callbacks: Any
     n_clusters_: Annotated[int, Size("C")]
+    n_rounds_: Count
     variance_: Positive
     history_: Annotated[NDArray, Columns(HISTORY), Presence.RECORD]
     lower_bounds_: Annotated[Any, Presence.OPTIONAL]

@@ -85,7 +85,7 @@ class Configuration(NamedTuple):
             return False
         if self.rows == "missing" and self.search == "bounded" and self.estimator == "KMeans":
             return False
-        if self.rows == "missing" and self.size == "many" and self.estimator.endswith(MATRICES):
+        if self.rows == "missing" and self.size == "many" and self.estimator.endswith((*MATRICES, "StudentTMixture")):
             return False  # slow: marginal densities of each set of columns for all components
         if self.search == "bounded" and (self.active not in ("one", "") or self.assignment == "sampled"):
             return False
@@ -126,9 +126,9 @@ ESTIMATORS = {
     "GaussianMixture, equal weights, full": mixture(
         cprime.GaussianMixture, searches=("full", "graph"), covariance_type="full", weights="equal"
     ),
-    "StudentTMixture": mixture(cprime.StudentTMixture),
+    "StudentTMixture": mixture(cprime.StudentTMixture, "missing"),
     "StudentTMixture, diag": mixture(
-        cprime.StudentTMixture, searches=("full", "graph"), covariance_type="diag", dof="shared"
+        cprime.StudentTMixture, "missing", searches=("full", "graph"), covariance_type="diag", dof="shared"
     ),
     "PoissonMixture": mixture(cprime.PoissonMixture, "sparse"),
     "CategoricalMixture": mixture(cprime.CategoricalMixture, "sparse", "missing", n_init=1),

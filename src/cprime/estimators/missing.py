@@ -145,7 +145,7 @@ def _imputed(model: Model, n_kept: int, key: Key | None, X: Rows, first: int) ->
     q = posterior(costs, model.scale).responsibilities
     if key is None:
         return model.imputed(X, ids, q)
-    width = X.shape[1] + 1
+    width = model.n_normals + 1
     uniform = key.uniform(Purpose.MISSING, first * width, len(X) * width).reshape(len(X), width)
     drawn = (np.cumsum(q, axis=1) <= uniform[:, :1]).sum(axis=1).clip(max=n_kept - 1)[:, np.newaxis]
     # A uniform number may be 0, whose normal quantile is −∞, so a tiny number is added.

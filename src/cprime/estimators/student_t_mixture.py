@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 from numpy.typing import NDArray
 
 from cprime._utils.values import replace
 from cprime.estimators.conditionals import condition, marginal, regress
 from cprime.estimators.memory_limit import Memory
+from cprime.estimators.missing import impute
 from cprime.estimators.mixture import Mixture
 from cprime.kernels import computing
 from cprime.model import STUDENT_T
@@ -41,6 +42,8 @@ class StudentTMixture(Mixture):
     weights : {"free", "equal"}, default="free"
     n_active : int, "auto" or None, default="auto"
     assignment : str, default="soft"
+    missing : {"error", "marginal"}, default="error"
+        How NaN and nulls are treated, as in `GaussianMixture`. See `impute`.
     search : str or object of cprime.search, default="auto"
     init_params : str, array-like, fitted estimator or callable, default="auto"
         Initialization of the means, or labels or responsibilities, as in `GaussianMixture`. Weights and Σ are
@@ -121,7 +124,9 @@ n_features_in_, feature_names_in_
     """
 
     _families: ClassVar[Mapping[str, Any]] = STUDENT_T
+    dof_: NDArray
 
+    impute = impute
     marginal = marginal
     condition = condition
     regress = regress
@@ -135,6 +140,7 @@ n_features_in_, feature_names_in_
         weights: str = "free",
         n_active: int | str | None = "auto",
         assignment: str = "soft",
+        missing: str = "error",
         search: str | BaseSearch = "auto",
         init_params: Any = "auto",
         n_init: int = 1,
@@ -160,6 +166,7 @@ n_features_in_, feature_names_in_
         self.weights = weights
         self.n_active = n_active
         self.assignment = assignment
+        self.missing = missing
         self.search = search
         self.init_params = init_params
         self.n_init = n_init
@@ -193,6 +200,15 @@ n_features_in_, feature_names_in_
             return {"dof": "estimate"}
         return {"dof": self.dof if first == first.dtype.type(self.dof) else float(first)}
 
+    @property
+    def to_sklearn(self) -> NoReturn:
+        """Raise AttributeError, because scikit-learn has no mixture of t distributions."""
+        raise AttributeError(
+            "to_sklearn needs Gaussian components, because scikit-learn has no mixture of t distributions. This "
+            "estimator can be used in its pipelines and searches itself; for other tools, fit a GaussianMixture, and "
+            "call its to_sklearn."
+        )
+
     def score_outliers(self, X: Any) -> NDArray:
         """Return a score of each row that is low for outliers: Σ_c q_nc u_nc, its total weight in M-steps.
 
@@ -221,5 +237,5 @@ n_features_in_, feature_names_in_
         """
         with computing(self.n_threads):
             data = self._opened(X)
-            model = self._parameters()
+            model: Any = self._model_of(data)
             return data.map(partial(model.outlier_weights, n_kept=self.n_active_), None, model.centers.dtype)

@@ -1,4 +1,4 @@
-"""Costs of rows with missing values under Gaussians with diagonal covariances, by products of x, x² and the mask.
+"""Costs of rows with missing values under components with diagonal covariances, by products of x, x² and the mask.
 
 Let o (n, D) be the mask of observed values, and μ, P the means and precisions (inverse variances) of a component. The
 cost of a row is Σ_d o_d (P_d (x_d − μ_d)² + log 2π − log P_d) − 2 log π for a component of weight π. A missing value
@@ -14,7 +14,7 @@ from cprime._utils.threads import by_pieces
 from cprime.kernels.arguments import CoreRows
 from cprime.kernels.exact import posterior
 from cprime.kernels.marginals import Doubles, Ids, Mask, Sums, no_moments
-from cprime.kernels.measures import Floats, GaussianParameters, exact_parts
+from cprime.kernels.measures import Floats, GaussianParameters, exact_parts, tails_of
 from cprime.kernels.rows import Dense
 from cprime.kernels.tables import Givers, TabulatedCosts, givers, narrowed
 
@@ -32,7 +32,7 @@ _TERMS = 2**22
 
 
 class DiagonalMarginals(TabulatedCosts):
-    """Gaussians with diagonal covariances, for rows with missing values.
+    """Gaussians or t distributions with diagonal covariances, for rows with missing values.
 
     The cost of a row is −2 log of the marginal density of its observed values.
     """
@@ -42,6 +42,7 @@ class DiagonalMarginals(TabulatedCosts):
         self.exact = exact_parts(gaussians)
         self.precisions = np.square(gaussians.factors.astype(np.float64))
         self.logs = _LOG_2PI - np.log(self.precisions)
+        self.tails = tails_of(gaussians)
 
     def table(self, points: CoreRows, ids: Ids | slice, origin: NDArray) -> Doubles:
         assert points.observed is not None
@@ -75,12 +76,31 @@ class DiagonalMarginals(TabulatedCosts):
             P, logs = self.precisions[numbers[g]], self.logs[numbers[g]]
             costs[:, g] = np.einsum("nd,d->n", np.square(r), P) + np.einsum("nd,d->n", observed, logs)
         costs += self.exact.offsets[ids] - self.logs[ids].sum(axis=1)
+        if self.tails is not None:
+            at_means = observed @ self.logs[ids].T + (self.exact.offsets[ids] - self.logs[ids].sum(axis=1))
+            costs = at_means + self.tails.costs(np.maximum(costs - at_means, 0), observed, ids)
         costs[~observed.any(axis=1)] = self.exact.empty[ids]
         return costs
 
     def _differences(self, X: Floats, observed: Mask, c: int) -> Doubles:
         """Return rows minus the mean of component c (n, D), with zeros for missing values."""
         return np.subtract(X, self.centers[c], dtype=np.float64) * observed
+
+    def squared_distances(self, X: Floats, observed: Mask, c: int) -> Doubles:
+        """Return the squared Mahalanobis distances (n,) of the observed values of rows X (n, D) to component c."""
+        squared: Doubles = np.square(self._differences(X, observed, c)) @ self.precisions[c]
+        return squared
+
+    def conditional_scatter(self, observed: Mask, kept: Ids, shares: Doubles) -> Doubles:
+        """Return the weighted sum over rows of their variances given the observed values: (C, D).
+
+        observed (n, D): mask of the values that are not missing    kept, shares (n, H): components of each row, and the
+        weights of their variances
+        """
+        absent = np.zeros(self.centers.shape)
+        for c, rows, share in givers(kept, shares, len(absent)):
+            absent[c] = share @ ~observed[rows]
+        return absent / self.precisions
 
     def moments(self, X: Floats, observed: Mask, kept: Ids, q: Doubles) -> Sums:
         """Return weighted sums over rows: counts (C,), and first and second moments about the means (C, D).

@@ -1,4 +1,4 @@
-"""Costs of rows with missing values under Gaussians with covariance matrices, from marginal densities.
+"""Costs of rows with missing values under Gaussians and t distributions with matrices, from marginal densities.
 
 Let P = AᵀA be the precision of a component of mean μ and covariance Σ, o the observed and m the missing columns of a
 row x, and r = x − μ with zeros in the missing columns. With y = A r and the QR decomposition A_m = QR, the squared
@@ -7,6 +7,8 @@ the mean μ_m − R⁻¹Qᵀy and the covariance (RᵀR)⁻¹ (Little & Rubin, *
 Jordan 1994). Let ε be the machine epsilon and κ the condition number of Σ. The projection y − QQᵀy gives a rounding
 error of ε √κ. A difference ‖y‖² − ‖Qᵀy‖², or a Cholesky factor of A_mᵀA_m, would give ε κ. Q and R are computed once
 for all rows with the same missing columns.
+
+A marginal density of a t distribution is one of the same degrees of freedom, with μ_o and Σ_oo.
 """
 
 import math
@@ -19,7 +21,7 @@ from numpy.typing import NDArray
 from cprime._utils.threads import by_pieces
 from cprime.kernels.arguments import CoreRows
 from cprime.kernels.exact import posterior
-from cprime.kernels.measures import Floats, GaussianParameters, exact_parts
+from cprime.kernels.measures import Floats, GaussianParameters, exact_parts, tails_of
 from cprime.kernels.rows import Dense, Rows
 from cprime.kernels.tables import Givers, TabulatedCosts, givers, mixed, narrowed
 
@@ -105,17 +107,28 @@ def root_of(products: Doubles, squared: Callable[[], Doubles]) -> NDArray:
         return lower
 
 
+def _add_conditional(scatter: Doubles, alike: MissingPatterns, inverse: Doubles, share: Doubles) -> None:
+    """Add covariances R⁻¹R⁻ᵀ of missing values, given the observed ones, with weights `share` (n,) to scatter (D, D).
+
+    alike: p patterns of k missing columns each    inverse (p, k, k): R⁻¹ of each pattern
+    """
+    mass = np.bincount(alike.of, share[alike.rows], len(alike.columns))
+    covariances = np.matmul(inverse, inverse.transpose(0, 2, 1)) * mass[:, np.newaxis, np.newaxis]
+    np.add.at(scatter, (alike.columns[:, :, np.newaxis], alike.columns[:, np.newaxis, :]), covariances)
+
+
 class Marginals(TabulatedCosts):
-    """Gaussians with covariance matrices, for rows with missing values.
+    """Gaussians or t distributions with covariance matrices, for rows with missing values.
 
     The cost of a row is −2 log of the marginal density of its observed values.
     """
 
     def __init__(self, gaussians: GaussianParameters):
         self.centers, self.n_numbers = gaussians.means, gaussians.means.shape[1]
-        self.offsets, self.empty, factors = exact_parts(gaussians)
+        self.offsets, self.empty, factors, _ = exact_parts(gaussians)
         assert factors is not None
         self.factors: Doubles = factors
+        self.tails = tails_of(gaussians)
 
     def table(self, points: CoreRows, ids: Ids | slice, origin: NDArray) -> Doubles:
         assert points.observed is not None
@@ -129,6 +142,19 @@ class Marginals(TabulatedCosts):
 
         observed (n, D): mask of the values that are not missing    patterns: the rows, grouped by their missing columns
         """
+        logs, squared = self._parts(X, observed, patterns, c)
+        if self.tails is not None:
+            squared = self.tails.costs(squared[:, np.newaxis], observed, slice(c, c + 1))[:, 0]
+        costs: Doubles = logs + squared
+        costs[~observed.any(axis=1)] = self.empty[c]
+        return costs
+
+    def squared_distances(self, X: Floats, observed: Mask, c: int) -> Doubles:
+        """Return the squared Mahalanobis distances (n,) of the observed values of rows X (n, D) to component c."""
+        return self._parts(X, observed, patterns_of(observed), c)[1]
+
+    def _parts(self, X: Floats, observed: Mask, patterns: list[MissingPatterns], c: int) -> tuple[Doubles, Doubles]:
+        """Return the costs (n,) of rows at the mean of component c, and squared distances (n,), as in `_costs`."""
         _, y = self._scaled(X, observed, c)
         logs = np.full(len(X), float(self.offsets[c]))
         for alike in patterns:
@@ -137,9 +163,7 @@ class Marginals(TabulatedCosts):
             y[alike.rows] = (rows - np.matmul(np.matmul(rows, Q), Q.transpose(0, 2, 1)))[:, 0]
             diagonals = np.diagonal(R, axis1=1, axis2=2)
             logs[alike.rows] += (2 * np.log(diagonals).sum(axis=1) - R.shape[1] * _LOG_2PI)[alike.of]
-        costs: Doubles = logs + np.einsum("nd,nd->n", y, y)
-        costs[~observed.any(axis=1)] = self.empty[c]
-        return costs
+        return logs, np.einsum("nd,nd->n", y, y)
 
     def _scaled(self, X: Floats, observed: Mask, c: int) -> tuple[Doubles, Doubles]:
         """Return r = x − μ_c for each row x, with 0 in missing columns, and A r: (n, D) each.
@@ -191,10 +215,25 @@ class Marginals(TabulatedCosts):
         first[c] += share @ r
         second[c] += (share[:, np.newaxis] * r).T @ r
         for alike, inverse in zip(patterns, inverses, strict=True):
-            mass = np.bincount(alike.of, share[alike.rows], len(alike.columns))
-            covariances = np.matmul(inverse, inverse.transpose(0, 2, 1)) * mass[:, np.newaxis, np.newaxis]
-            at = (alike.columns[:, :, np.newaxis], alike.columns[:, np.newaxis, :])
-            np.add.at(second[c], at, covariances)
+            _add_conditional(second[c], alike, inverse, share)
+
+    def conditional_scatter(self, observed: Mask, kept: Ids, shares: Doubles) -> Doubles:
+        """Return the weighted sum over rows of their covariances given the observed values: (C, D, D).
+
+        observed (n, D): mask of the values that are not missing    kept, shares (n, H): components of each row, and the
+        weights of their covariances
+        """
+        C, D = self.centers.shape
+        scatter = np.zeros((C, D, D))
+
+        def add(given: Givers) -> None:
+            c, rows, share = given
+            for alike in patterns_of(observed[rows]):
+                inverse: Doubles = np.asarray(np.linalg.inv(self._factored(alike, c)[1]), dtype=np.float64)
+                _add_conditional(scatter[c], alike, inverse, share)
+
+        by_pieces(add, givers(kept, shares, C))
+        return (scatter + scatter.transpose(0, 2, 1)) / 2
 
     def moments(self, X: Floats, observed: Mask, kept: Ids, q: Doubles) -> Sums:
         """Return weighted sums over rows: counts (C,), and moments about the means, first (C, D) and second (C, D, D).

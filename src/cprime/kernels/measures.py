@@ -1,5 +1,6 @@
 """Parameters of components for kernels: centers (cost: squared distance) or Gaussians (cost: −2 log density)."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -10,16 +11,19 @@ Doubles = NDArray[np.float64]
 
 
 class Exact(NamedTuple):
-    """Unrounded float64 parameters of C Gaussians, from which densities of rows with missing values are computed.
+    """Unrounded float64 parameters of C components, from which densities of rows with missing values are computed.
 
     offsets (C,): cost of a complete row that equals the mean of the component
     factors (C, D, D): A_c, where A_cᵀA_c is the precision; None if precisions are diagonal
     empty (C,): cost of a row without any observed value: −2 log π_c for the weight π_c, up to a constant
+    normalizer: function of a number of columns that returns the part of the costs (C,) of t distributions at their
+    means that depends on degrees of freedom; None for Gaussians
     """
 
     offsets: Doubles
     empty: Doubles
     factors: Doubles | None = None
+    normalizer: Callable[[int], Doubles] | None = None
 
 
 class GaussianParameters(NamedTuple):
@@ -49,6 +53,36 @@ def exact_parts(given: GaussianParameters) -> Exact:
     diagonals = np.diagonal(factors, axis1=1, axis2=2) if matrices else factors
     empty = offsets - factors.shape[1] * np.log(2 * np.pi) + 2 * np.log(diagonals).sum(axis=1)
     return Exact(offsets, empty, factors if matrices else None)
+
+
+class Tails:
+    """t distributions of rows with missing values: costs that depend on the degrees of freedom ν.
+
+    dof (C,): ν    normalizers (C, D + 1): part of the cost at the mean, for each number of observed values, minus that
+    of complete rows
+    """
+
+    def __init__(self, given: GaussianParameters):
+        assert given.dof is not None
+        assert given.exact is not None
+        assert given.exact.normalizer is not None
+        self.dof = given.dof.astype(np.float64)
+        each = [given.exact.normalizer(n) for n in range(given.means.shape[1] + 1)]
+        self.normalizers = np.stack(each, axis=1) - each[-1][:, np.newaxis]
+
+    def costs(self, squared: Doubles, observed: NDArray[np.bool_], ids: NDArray[np.int32] | slice) -> Doubles:
+        """Return costs (n, m) minus those of Gaussians at the means, from squared Mahalanobis distances (n, m).
+
+        observed (n, D): mask of the values that are not missing    ids: the m components
+        """
+        n, dof = np.count_nonzero(observed, axis=1), self.dof[ids]
+        tails: Doubles = (dof + n[:, np.newaxis]) * np.log1p(squared / dof)
+        return self.normalizers[ids][:, n].T + tails
+
+
+def tails_of(given: GaussianParameters) -> Tails | None:
+    """Return the `Tails` of t distributions; None for Gaussians."""
+    return None if given.dof is None else Tails(given)
 
 
 # Components that kernels take: centers (C, D), whose costs are squared distances, or Gaussians.

@@ -21,7 +21,7 @@ from cprime.kernels.narrow import NarrowRows
 from cprime.kernels.offered import among_offered
 from cprime.kernels.partial import Evidence, SearchResult, search_lists, top_k
 from cprime.kernels.rows import Dense, Rows, gather
-from cprime.kernels.tables import Givers, givers
+from cprime.kernels.tables import Givers, Group, givers, groups
 
 Places = NDArray[np.intp]
 Arrays = tuple[NDArray, ...]
@@ -227,6 +227,32 @@ class MissingRows(Dense):
         with limited(n_threads):
             self._by_kind(of_complete, of_missing)
         return _sums(found)
+
+    def squared_distances(self, components: GaussianParameters, kept: Ids) -> Doubles:
+        """Return the squared Mahalanobis distances of each row's observed values to its H components: (n, H).
+
+        kept (n, H): components of each row; the distance to −1 (no component) is 0
+        """
+        marginals, squared = self.marginals(components), np.zeros(kept.size)
+
+        def measure(group: Group) -> None:
+            c, places = group
+            rows = places // kept.shape[1]
+            squared[places] = marginals.squared_distances(self.array[rows], self.observed[rows], c)
+
+        by_pieces(measure, groups(kept.reshape(-1), len(components.means)))
+        return squared.reshape(kept.shape)
+
+    def conditional_scatter(
+        self, components: GaussianParameters, kept: Ids, shares: Doubles, sample_weight: Floats | None = None
+    ) -> Doubles:
+        """Return for each component the weighted sum over rows of covariances of missing values, given observed ones.
+
+        kept, shares (n, H): components of each row, and the weights of the covariances, times `sample_weight` (n,)
+        ->  matrices (C, D, D), or their diagonals (C, D) for diagonal covariances
+        """
+        shares = shares if sample_weight is None else shares * sample_weight[:, np.newaxis]
+        return self.marginals(components).conditional_scatter(self.observed, kept, shares)
 
     def marginals(self, components: GaussianParameters) -> Marginals | DiagonalMarginals:
         """Return the search structure and kernels of marginal densities of Gaussians, for rows with missing values."""

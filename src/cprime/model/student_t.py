@@ -11,6 +11,10 @@ Scatter is divided by Σ q u and not by Σ q. This variant (PX-EM) converges fas
 energy F. It corresponds to a model in which u is α times a Gamma variable, with the best-fitting α (Kent, Tyler & Vardi
 1994; Liu, Rubin & Wu 1998). Components that share one Σ have one α = Σ_c ν_c Σ q u / Σ_c ν_c Σ q, with new ν.
 
+Values of a row may be missing. The observed values x_o of D_o columns have a t density of the same ν, with μ_o and
+Σ_oo. Given x_o, u has the mean (ν + D_o)/(ν + δ_o), with the squared distance δ_o of x_o. The covariance of x given u
+and x_o is that of a Gaussian, divided by u; so an M-step adds it with the weight q and not q u (Liu & Rubin 1995).
+
 Components that share one matrix Σ are "tied": M-steps pool the scatter of all components, and points are whitened, so
 that costs are computed from squared distances of whitened points and centers.
 
@@ -19,7 +23,9 @@ distribution is a Gaussian.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from functools import partial, reduce
+from operator import add
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
@@ -32,10 +38,11 @@ from cprime._utils.values import cached, replace
 from cprime.execution.block import Block
 from cprime.execution.statistics import Sums
 from cprime.kernels import Floats, GaussianParameters, Rows, joined, posterior, scaled_responsibilities
-from cprime.model.base import expect_gaussians, new_weights
+from cprime.model.base import expect_gaussians, new_weights, rows_of_piece
 from cprime.model.covariance import DataScale, pooled, positive, scaled_along, within
 from cprime.model.interface import Expected, Responsibilities, Weights
 from cprime.model.own_covariance import Diag, FullCovariance, OwnCovariance, OwnMoments, Spherical
+from cprime.model.pooled import PooledFull
 from cprime.model.tied import Whitened
 from cprime.neighbors.components import GaussianCosts
 
@@ -103,6 +110,15 @@ def log_normalizer(dof: Doubles, n_features: int) -> Doubles:
     return np.where(x < _LARGE, 2 * (a * np.log(x) - gammaln(x + a) + gammaln(x)), large)
 
 
+def _drawn_factors(half: Doubles, normal: Doubles) -> Doubles:
+    """Return quantiles u > 0 (n,) of Gamma(half, half) that standard normal numbers (n,) select.    half (n,): ν/2"""
+    exact = np.minimum(half, _NORMAL)
+    share = ndtr(-np.abs(normal))
+    u = np.where(normal < 0, gammaincinv(exact, share), gammainccinv(exact, share)) / exact
+    u = np.where(half > _NORMAL, 1 + normal / np.sqrt(half), u)
+    return np.maximum(u, np.finfo(np.float64).tiny)
+
+
 STUDENT_T: dict[str, Any] = {}  # class of each t family, by the covariance_type of its Gaussian family
 
 
@@ -142,7 +158,7 @@ class StudentT(OwnCovariance):
     settles: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
-        STUDENT_T[cls.covariance_type] = cls
+        STUDENT_T[cls.covariance_type] = cls  # the last one of a type is that of complete rows
 
     @property
     def n_parameters(self) -> int:
@@ -161,13 +177,11 @@ class StudentT(OwnCovariance):
     def gaussians(self) -> GaussianParameters:
         """Parameters of the t densities for kernels; costs are −2 log p(c, x) minus a constant for all c and x."""
         given = super().gaussians
-        return replace(given, dof=np.clip(self.dof, *_COMPUTED).astype(given.means.dtype))
+        exact = given.exact and replace(given.exact, normalizer=partial(log_normalizer, self.dof))
+        return replace(given, dof=np.clip(self.dof, *_COMPUTED).astype(given.means.dtype), exact=exact)
 
     def conditional(self, columns: NDArray[np.intp]) -> NoReturn:
         raise ValueError("Conditionals need Gaussian components, got t distributions: their extent depends on the row.")
-
-    def with_missing(self) -> NoReturn:
-        raise ValueError("missing='marginal' needs Gaussian components, got t distributions.")
 
     def summarise(self, block: Block, shares: Responsibilities) -> StudentTMoments:  # type: ignore[override]
         """Return the moments of a block of rows, computed from the responsibilities `shares`.
@@ -178,15 +192,62 @@ class StudentT(OwnCovariance):
         if shares.costs is None:
             moments = super().summarise(block, shares)
             return StudentTMoments(moments.counts, moments, self._standing(moments.counts))
+        if block.X.observed is not None:
+            return self._summarise_observed(block, block.X, shares)
         scaled, counts, logs = scaled_responsibilities(
             self.gaussians, shares.ids, shares.costs, shares.responsibilities, block.sample_weight
         )
         return StudentTMoments(counts, super().summarise(block, replace(shares, responsibilities=scaled)), logs)
 
+    def _summarise_observed(self, block: Block, X: Any, shares: Responsibilities) -> StudentTMoments:
+        """Return the moments of a block of rows with missing values.
+
+        Given the observed values x_o of a row, log u has the mean log(u_o) − h(m_o), with u_o = (ν + D_o)/(ν + δ_o),
+        m_o = (ν + D_o)/2 and h(x) = log x − ψ(x). M-steps expect h(m) of complete rows, so `logs` contains the
+        difference. The covariance of missing values is divided by u, so u_o does not weight it.
+        X: the rows of the block, `MissingRows`
+        """
+        ids, w = shares.ids, block.sample_weight
+        q = np.ones(ids.shape) if shares.responsibilities is None else shares.responsibilities
+        u, half = self._factors(X, ids)
+        logs = np.log(u) - gap(half) + gap((self.dof[ids] + self.n_features) / 2)
+        scaled, weights = q * u, q if w is None else q * w[:, np.newaxis]
+        of = np.maximum(ids, 0).reshape(-1)  # −1 is no component, and has responsibility 0
+        sums: list[Doubles] = [
+            np.bincount(of, each.reshape(-1), self.n_components).astype(np.float64)
+            for each in (weights, weights * logs)
+        ]
+        weighted = super().summarise(block, replace(shares, responsibilities=scaled))
+        more = X.conditional_scatter(self.gaussians, ids, q - scaled, w)
+        return StudentTMoments(sums[0], replace(weighted, second=weighted.second + more), sums[1])
+
+    def _factors(self, X: Any, ids: NDArray[np.int32]) -> tuple[Doubles, Doubles]:
+        """Return u_o = (ν + D_o)/(ν + δ_o) and (ν + D_o)/2 of rows with missing values and their H components, (n, H).
+
+        δ_o: squared Mahalanobis distance of the D_o observed values    X: the rows, `MissingRows`
+        """
+        n_observed, dof = np.count_nonzero(X.observed, axis=1)[:, np.newaxis], self.dof[ids]
+        return (dof + n_observed) / (dof + X.squared_distances(self.gaussians, ids)), (dof + n_observed) / 2
+
     def expect_all(self, block: Block) -> Expected:
+        if block.X.observed is not None:
+            return self._expect_observed(block)
         found = block.X.respond(self.gaussians, block.sample_weight)
         moments = StudentTMoments(found.shares, self._moments(found), found.logs)
         return expect_gaussians(block, found, moments, self.error_of)
+
+    def _expect_observed(self, block: Block) -> Expected:
+        """Return the result of an exact E-step of a block with missing values; in pieces, to limit memory."""
+        found, step = [], rows_of_piece(self.n_components)
+        for begin in range(0, len(block), step):
+            rows = slice(begin, begin + step)
+            piece = Block(block.X[rows], None if block.sample_weight is None else block.sample_weight[rows])
+            ids, costs = self.components().best(piece.X, self.n_components)
+            q, logs, mean = posterior(costs, self.scale)
+            log_sum, cost = piece.weighted_sum(logs), piece.weighted_sum(mean)
+            moments = self.summarise(piece, Responsibilities(ids, q, cost, costs))
+            found.append((moments, log_sum, log_sum - self.scale * cost))
+        return Expected(*(reduce(add, values) for values in zip(*found, strict=True)))
 
     def maximise(self, moments: StudentTMoments, prior: None = None) -> Self:  # type: ignore[override]
         """Return the model after an M-step: that of Gaussians with weights q u, but π_c = N_c / N, and new ν.
@@ -241,6 +302,8 @@ class StudentT(OwnCovariance):
         """
         ids, costs = self.components().best(self.embed(X), n_kept)
         q = posterior(costs, self.scale).responsibilities
+        if X.observed is not None:
+            return (q * self._factors(X, ids)[0]).sum(axis=1)
         sums: NDArray[np.float64] = scaled_responsibilities(self.gaussians, ids, costs, q).scaled.sum(axis=1)
         return sums
 
@@ -250,14 +313,17 @@ class StudentT(OwnCovariance):
         normal (n, D + 1): standard normal numbers; the last one of each row selects a quantile of Gamma(ν/2, ν/2) as u,
         with degrees of freedom ν
         """
-        half, last = self.dof[labels] / 2, normal[:, -1]
-        exact = np.minimum(half, _NORMAL)
-        share = ndtr(-np.abs(last))
-        u = np.where(last < 0, gammaincinv(exact, share), gammainccinv(exact, share)) / exact
-        u = np.where(half > _NORMAL, 1 + last / np.sqrt(half), u)
+        u = _drawn_factors(self.dof[labels] / 2, normal[:, -1])
         rest = super().noise(labels, np.ascontiguousarray(normal[:, :-1]))
         limit = float(np.finfo(self.centers.dtype).max) / 2  # clips draws, which may overflow if ν is small
-        return np.clip(rest / np.sqrt(np.maximum(u, np.finfo(np.float64).tiny))[:, np.newaxis], -limit, limit)
+        return np.clip(rest / np.sqrt(u)[:, np.newaxis], -limit, limit)
+
+    def imputed(self, X: Rows, ids: NDArray[np.int32], q: NDArray[np.float64], normal: Any = None) -> NDArray:
+        if normal is not None:
+            u, half = self._factors(X, ids)
+            drawn = u[:, 0] * _drawn_factors(half[:, 0], normal[:, -1])
+            normal = normal[:, :-1] / np.sqrt(drawn)[:, np.newaxis]
+        return super().imputed(X, ids, q, normal)
 
     def attributes(self) -> dict[str, Any]:
         return {**super().attributes(), "dof_": self.dof.astype(self.centers.dtype)}
@@ -355,12 +421,23 @@ class WhitenedOwn(Whitened, OwnCovariance):
         return OwnMoments(shares, sums, self._scatter_about(self._origin, shares)), None
 
 
+@storable("model.StudentTPooled")
+@dataclass(frozen=True)
+class StudentTPooled(StudentT, PooledFull):
+    """t mixture with one scale matrix, for rows with missing values; covariances (C, D, D): C copies of it."""
+
+
 @storable("model.StudentTTied")
 @dataclass(frozen=True)
 class StudentTTied(StudentT, WhitenedOwn):  # type: ignore[misc]  # moments are those of t mixtures
     """t mixture with one full scale matrix; covariances (D, D): Σ [data unit²]."""
 
     covariance_type: ClassVar[str] = "tied"
+
+    def with_missing(self) -> StudentTPooled:  # type: ignore[override]
+        given = {each.name: getattr(self, each.name) for each in fields(self)}
+        covariances = np.repeat(self.covariances[np.newaxis], self.n_components, axis=0)
+        return StudentTPooled(**given | {"covariances": covariances})
 
     def expect_all(self, block: Block) -> Expected:
         """Return the result of an exact E-step of a block; rows are whitened in pieces, to limit memory."""

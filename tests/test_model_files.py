@@ -57,6 +57,15 @@ def test_column_names_come_back(tmp_path):
     loaded.predict(frame)
 
 
+def test_a_model_of_another_class_than_wanted_is_refused(X, tmp_path):
+    kmeans(X).save(tmp_path / "model.safetensors")
+    assert type(cprime.load(tmp_path / "model.safetensors", KMeans)) is KMeans
+    with pytest.raises(
+        ValueError, match=r"model\.safetensors must hold an estimator of kind GaussianMixture, got KMeans"
+    ):
+        cprime.load(tmp_path / "model.safetensors", GaussianMixture)
+
+
 def test_an_array_given_as_start_comes_back(X, tmp_path):
     estimator = kmeans(X, init=X[:9])
     estimator.save(tmp_path / "model.safetensors")

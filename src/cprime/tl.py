@@ -271,6 +271,8 @@ def predict(
     ['1', '0']
     """
     _check(copy, "" if key_added is None else key_added, adata=adata, reference=reference)
+    if not isinstance(key, str):
+        raise TypeError(f"key must be text, got {key!r}.")
     fits = sorted(name for name, told in reference.uns.items() if isinstance(told, Mapping) and "model" in told)
     if key not in fits:
         raise KeyError(f"key must be that of a fit in reference.uns, {fits}, got {key!r}.")

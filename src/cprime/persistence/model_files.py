@@ -237,12 +237,14 @@ def load(path: str | os.PathLike[str] | BinaryIO, kind: type | None = None) -> A
     >>> sorted(km.cluster_centers_[:, 0].tolist())
     [0.5, 9.5]
     """
+    if kind is not None and not isinstance(kind, type):
+        raise TypeError(f"kind must be a class or None, got {kind!r}.")
     name, metadata, content = _read(check_file(path, "path", "read"))
     cls = _classes.get(metadata["class"])
     if cls is None:
         raise ValueError(f"{name} holds a {metadata['class']!r}, which is none of {', '.join(_classes)}")
     if kind is not None and not issubclass(cls, kind):
-        raise ValueError(f"{name} must hold a {kind.__name__}, got a {cls.__name__}.")
+        raise ValueError(f"{name} must hold an estimator of kind {kind.__name__}, got {cls.__name__}.")
     try:
         tensors = load_tensors(content)
         del content

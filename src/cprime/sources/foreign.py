@@ -63,7 +63,7 @@ def plain(data: Any, name: str = "X", narrow: bool = False) -> Any:
             array = np.asarray(unmasked(data, name))
         # NumPy converts numbers to text if there is text among them.
         return _of_numpy(array if array.dtype.kind not in "SU" else np.asarray(data, dtype=object), False, name)
-    if library in ("dask", "scipy", "builtins", *_FRAMES):
+    if library in ("dask", "scipy", "builtins", *_FRAMES) or issparse(data):
         return data
     if library == "torch" and hasattr(data, "detach"):
         return _of_torch(data, name, narrow)

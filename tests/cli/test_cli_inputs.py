@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import cprime as package
-from cprime import GaussianMixture, KMeans, load
+from cprime import GaussianMixture, KMeans, StudentTMixture, load
 
 pa = pytest.importorskip("pyarrow")
 
@@ -244,8 +244,11 @@ def test_fits_of_what_is_there(gaps, cprime, X, tmp_path):
     assert cprime("fit", gaps, *options, "-o", model_of(tmp_path), "-q").code == 0
     centers = KMeans(3, missing="marginal", random_state=0).fit(holes).cluster_centers_
     np.testing.assert_allclose(load(model_of(tmp_path)).cluster_centers_, centers, rtol=1e-6)
-    outcome = cprime("fit", gaps, "-m", "student-t", *options, "-o", model_of(tmp_path))
-    assert (outcome.code, "'marginal' needs -m kmeans or gmm" in outcome.err) == (2, True)
+    assert cprime("fit", gaps, "-m", "student-t", *options, "-o", model_of(tmp_path), "-q").code == 0
+    means = StudentTMixture(3, missing="marginal", random_state=0).fit(holes).means_
+    np.testing.assert_allclose(load(model_of(tmp_path)).means_, means, rtol=1e-6)
+    outcome = cprime("fit", gaps, "-m", "poisson", *options, "-o", model_of(tmp_path))
+    assert (outcome.code, "'marginal' needs -m kmeans or gmm or student-t" in outcome.err) == (2, True)
 
 
 def test_distances_to_the_means_of_a_mixture_are_mahalanobis(text, cprime, X, tmp_path):

@@ -102,7 +102,7 @@ def test_no_component_is_emptied_for_another():
     assert (new is model, after.counts is before.counts, after.sums is before.sums, n) == (True, True, True, 0)
 
 
-def test_a_point_that_is_none_of_several_ends_no_search():
+def test_the_last_point_of_a_component_is_skipped_not_moved():
     """A candidate that is the last point of its component is skipped, and the search continues with the next."""
     x = np.array([[0.0], [10.0], [98.0], [101.0]])
     _, _, new, after, n, _ = repaired([5, 500, 600, 700, 100], x=x)

@@ -431,7 +431,8 @@ def annotated(function: Callable[..., Any]) -> Callable[..., Any]:
         cells = AnnData(X.copy()) if adata is None else adata
         found = function(cells, **arguments)
         written = cells if found is None else found
-        return {**written.uns, **{name: list(written.obs[name]) for name in written.obs}}
+        centers = {key: found["centers"] for key, found in written.uns.items()}
+        return {"centers": centers, "labels": {name: list(written.obs[name]) for name in written.obs}}
 
     return call
 

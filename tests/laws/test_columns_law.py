@@ -318,7 +318,7 @@ COLUMNS = [
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
 @pytest.mark.parametrize(("kind", "library"), COLUMNS)
-def test_every_estimator_refuses_them_in_fit_and_in_other_methods(estimator, kind, library):
+def test_every_method_refuses_columns_that_are_not_numeric(estimator, kind, library):
     estimator = type(estimator)(**estimator.get_params())
     bad = IN_MEMORY[library](table_of(REFUSED[kind][0]).select(["c"]), None)
     message = "column 'c' is not numeric, it has the type .*columns="

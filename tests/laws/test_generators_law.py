@@ -67,6 +67,11 @@ def own_calls() -> dict[str, Call]:
         "sklearn.kmeans_plusplus": Call(dropin.kmeans_plusplus, {"X": ROWS, "n_clusters": 4}),
         "tl.kmeans": Call(annotated(tl.kmeans), RANDOM, tried=tl.kmeans),
         "tl.gaussian_mixture": Call(annotated(tl.gaussian_mixture), MIXTURE, tried=tl.gaussian_mixture),
+        "tl.sweep": Call(
+            annotated(tl.sweep),
+            {"n_components_range": [5], "estimator": cprime.KMeans(init="random", max_iter=1)},
+            tried=tl.sweep,
+        ),
         "combine": Call(cprime.combine, {"models": [fit_with("KMeans", n_clusters=9)], "n_clusters": 4}),
         "selection.stability": Call(
             selection.stability, {"estimator": cprime.KMeans(), "X": ROWS, "n_clusters": 7, "n_resamples": 1}

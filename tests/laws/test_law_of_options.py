@@ -201,6 +201,7 @@ ESTIMATORS = {
     | {
         "momentum": Option(always(False), given=SLOW, only=ITERATING),
         "dof": Option(always(4.0), lambda fit, value: (fit.dof_ == value).all()),
+        "missing": MISSING,
     },
     cprime.PoissonMixture: MIXTURE | {"rates_init": Option(lambda X, C: X[:C] + 0.5)},
     cprime.CategoricalMixture: MIXTURE

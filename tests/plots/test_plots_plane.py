@@ -239,7 +239,7 @@ def test_steps_of_a_mixture_are_those_of_EM():
     np.testing.assert_allclose(mixed, display.cycles[0].responsibilities @ cluster_colors(np.eye(2)))
 
 
-def test_steps_of_a_partial_search_look_at_all(X):
+def test_steps_drawn_of_a_partial_search_compare_all_centers(X):
     km = KMeans(10, search=Papers(n_neighbors=3), init=X[:10]).fit(X)
     twin = KMeans(10, init=X[:10]).fit(X)
     display = StepsDisplay.from_estimator(km, X, cycles=[twin.n_iter_])

@@ -102,7 +102,7 @@ def test_settings_of_a_run_share_data_and_centers_and_runs_differ():
     assert fitted(one, 0, CONTEXT).error != fitted(one, 1, CONTEXT).error
 
 
-def test_names_of_settings():
+def test_a_setting_names_its_algorithm_and_neighbors_as_the_paper():
     setting = large("BIRCH", 400, True, 5)
     assert (setting.algorithm, setting.neighbors, setting.n_warmup) == ("var-GMM-S", "5+1", 5)
     assert (k_means(setting).algorithm, k_means(setting).neighbors) == ("k-means", "400")

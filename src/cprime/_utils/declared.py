@@ -48,10 +48,10 @@ class Number:
 
 @dataclass(frozen=True)
 class Array(Number):
-    """Condition of an array of finite numbers, with the bounds of `Number`.
+    """Check that a value is an array of finite numbers within the bounds of `Number`.
 
     axes: sizes of the axes, such as "C D" or "C+1"; "?" is any size    dtypes: names, or kinds such as "f", of dtypes
-    is_first: whether the array defines the sizes of its axes, which must be above 0, for all other values
+    is_first: whether this array defines what C, D and other axes are for all other values; they must be above 0
     may_be_infinite: whether infinities are allowed
     """
 

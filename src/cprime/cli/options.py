@@ -20,7 +20,7 @@ MODELS_OF = {  # For each option that only some models have: these models.
     "n_factors": ("gmm",),
     "dof": ("student-t",),
 }
-MODELS_OF_MISSING = {"mean": MODELS[:3], "marginal": ("kmeans", "gmm", "categorical")}
+MODELS_OF_MISSING = {"mean": MODELS[:3], "marginal": ("kmeans", "gmm", "student-t", "categorical")}
 SEARCHES = ("auto", "full", "bounded", "graph", "exact", "estimated")
 STARTS = {
     "kmeans": ("auto", "k-means++", "k-means||", "random", "afk-mc2", "two-level", "jumps"),

@@ -1,7 +1,8 @@
 """Jumps of centers between batches of online k-means, whose earlier points are known only by counts and means.
 
-A jump merges two clusters and splits a third, as in `jumps`. The increase of J by a merge follows from weights and
-means (Ward 1963). The decrease by a split is estimated from the last points, by cross-validation.
+A jump merges two clusters and splits a third. The merge raises J, the sum of squared distances, by an amount that
+follows from weights and means (Ward 1963). By how much the split lowers J is estimated from the most recent points, by
+cross-validation.
 """
 
 import logging

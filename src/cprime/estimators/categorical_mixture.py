@@ -27,7 +27,7 @@ class CategoricalMixture(DiscreteMixture):
 
     Column d has K_d categories, which are integers from 0 on or text. Tables of pandas, polars and pyarrow may have
     columns of text and categories, which need not be encoded; categories of other types (intervals, for example) are
-    their text. Rows are stored as positions of their categories, so the
+    converted to text. Rows are stored as positions of their categories, so the
     memory of N rows does not depend on the numbers of categories. Sparse rows (CSR) may be given; their zeros are a
     category, too.
 
@@ -39,14 +39,14 @@ class CategoricalMixture(DiscreteMixture):
         Categories of each column. "auto" takes those of the training data. Categories that do not occur in the training
         data have probability 0 in all components and do not count as parameters in `bic` and `aic`.
     handle_unknown : {"error", "ignore", "own_category"}, default="error"
-        How values are treated that are none of the categories. "ignore" treats them as missing: the column leaves the
-        sum over columns. "own_category" gives each column one more category for all such values, which is the last one
+        How values are treated that are none of the categories. "ignore" treats them as missing: the factor of
+        this column is left out of p(x). "own_category" gives each column one more category for all such values, which is the last one
         in `probabilities_`.
     weights : {"free", "equal"}, default="free"
     n_active : int, "auto" or None, default="auto"
     assignment : str, default="soft"
-        Responsibilities of the active components of a point, as in `GaussianMixture`. "hard" with equal weights is a
-        likelihood form of k-modes.
+        Responsibilities of the active components of a point, as in `GaussianMixture`. "hard" with weights="equal" is
+        k-modes in the form of a likelihood.
     missing : {"error", "marginal"}, default="error"
         How NaN and nulls are treated: as an error, or as missing values, whose columns leave the sum over columns.
     search : str or object of cprime.search, default="auto"

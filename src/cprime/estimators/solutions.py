@@ -1,4 +1,4 @@
-"""Results of fits as frozen values, which return the fitted attributes of an estimator; attributes without a fit."""
+"""Results of fits as immutable objects, from which estimators take their fitted attributes."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

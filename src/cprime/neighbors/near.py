@@ -201,7 +201,7 @@ class OnlineCenterIndex:
     def stale(self) -> bool:
         """Return whether the cells (groups of centers) must be rebuilt.
 
-        They must if at least C/4 rows were assigned since the cells were built, and more than a quarter of the weight
-        of these rows to centers that have left their cells.
+        They must if at least C/4 rows were assigned since the cells were built, and if centers that have moved out of
+        their cells got more than a quarter of the weight of these rows.
         """
         return self.n_rows >= len(self.centers) / _SHARE and self.won_astray > _ASTRAY * self.won

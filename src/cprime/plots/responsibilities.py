@@ -110,7 +110,7 @@ class ResponsibilitiesDisplay:
         places = np.arange(len(self.shown))
         crowded = sum(len(str(c)) + 1 for c in self.shown) > _CROWDED
         mass = float(self.exact[self.kept].sum())
-        gap = f"\n{mass:.3g} of the sum in K, gap {-np.log(mass):.2g} nats"
+        gap = f"\n{mass:.3g} of the sum in K, gap {0.0 - np.log(mass):.2g} nats"
         named = (
             (self.exact, [VERMILION if kept else GREY for kept in is_kept], "exact: $r_c = p(c\\,|\\,x)$" + gap),
             (self.truncated, BLUE, f"truncated: $q_c$, C′ = {self.n_active}"),

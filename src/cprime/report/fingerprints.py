@@ -15,7 +15,7 @@ _MOST_VALUES = 120_000
 
 @dataclass(frozen=True)
 class Fingerprints:
-    """Table of z-scores, in the order of the page.
+    """Table of the means of clusters, in standard deviations from the mean of all rows, as the page shows it.
 
     z (m, d): z-scores    clusters (m,), features (d,): indices of the rows and columns of z
     n_features: number of all features, shown or not

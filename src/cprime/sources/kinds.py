@@ -258,8 +258,8 @@ class Columns:
     def default_columns(self, names: Sequence[str]) -> list[str]:
         """Return the subset of the columns `names` that is read as data by default.
 
-        Index and partition columns are excluded, and the log names them. If no other column is numeric, the column of
-        lists alone is returned.
+        Index and partition columns are excluded, and the log names them. If no other column is numeric and
+        one contains lists, this column alone is returned.
         """
         for columns, what in ((self._index, "the index"), (self._partitions, "a partition")):
             left_out = [name for name in names if name in columns]

@@ -251,9 +251,10 @@ def _rows_of_part(n: int, n_clusters: int, seconds: float, memory: float) -> int
 def _by_relaxation(
     instance: Instance, deadline: float, seconds: float, tol: float, memory: float, key: Key
 ) -> Bound | None:
-    """Return the sum of the lower bounds of J* for parts of the rows, each from the semidefinite relaxation of a part.
+    """Return a lower bound of J*, the least J of all clusterings: the sum of bounds for parts of the rows.
 
-    Return None if the memory or the time is too small for parts of more than C rows.
+    Each part has a bound from its semidefinite relaxation, which needs more than C rows. Return None if the memory or
+    the time is too small for parts of this size.
     deadline: end of the computation, as a value of `time.monotonic`    seconds, tol, memory, key: see `best_bound`
     """
     n, C = len(instance.X), instance.n_clusters

@@ -108,7 +108,7 @@ def plan(estimator: Any, X: Any, *, dtype: str = "float32") -> Plan:
 
     Bytes are computed from formulas, without reading data. Seconds are extrapolated from small fits of the same
     estimator, which run for two seconds at most, on some of the rows, or on random ones if only a shape is given.
-    Expect bytes within a factor of 1.5, and seconds within a factor of 2 if the load of the machine stays the same.
+    Expect bytes within a factor of 1.5, and seconds within a factor of 3 if the load of the machine stays the same.
     Larger errors are possible: the number of iterations depends on the data, and the speed of the disk limits a fit of
     a file that is larger than the system's memory.
 

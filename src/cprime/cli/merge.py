@@ -1,4 +1,4 @@
-"""`cprime merge`: join the components of a stored model into clusters, and write the cluster of each row of the data."""
+"""`cprime merge`: join the components of a stored model into clusters, and write the cluster of each row."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -40,8 +40,8 @@ class CategoricalMixture(DiscreteMixture):
         data have probability 0 in all components and do not count as parameters in `bic` and `aic`.
     handle_unknown : {"error", "ignore", "own_category"}, default="error"
         How values are treated that are none of the categories. "ignore" treats them as missing: the factor of
-        this column is left out of p(x). "own_category" gives each column one more category for all such values, which is the last one
-        in `probabilities_`.
+        this column is left out of p(x). "own_category" gives each column one more category for all such values, which
+        is the last one in `probabilities_`.
     weights : {"free", "equal"}, default="free"
     n_active : int, "auto" or None, default="auto"
     assignment : str, default="soft"

@@ -123,7 +123,7 @@ class DiagonalMarginals(TabulatedCosts):
         return sums
 
     def _add(self, sums: Sums, mass: Doubles, linear: Doubles, origin: Doubles) -> None:
-        """Compute the first and second moments (C, D) about the present means of the components, and write them to `sums`.
+        """Compute first and second moments (C, D) about the present means of components, and write them to `sums`.
 
         origin (D,): point that is subtracted from rows before they are summed
         linear (C, 3 D): weighted sums over rows of y = x − origin, y² and the mask of observed values

@@ -57,7 +57,8 @@ class SearchStats:
 class Lookup(NamedTuple):
     """Result of a search for a block of n points.
 
-    kept: active sets (n, C′): the ids of each point's C′ best components, and their costs    n_distances: number of evaluated distances
+    kept: active sets (n, C′), the ids of each point's best components, with their costs
+    n_distances: number of evaluated distances
     stats: statistics from which the search updates its state
     """
 

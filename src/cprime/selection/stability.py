@@ -234,6 +234,6 @@ def purity(labels_true: ArrayLike, labels: ArrayLike) -> float:
 
 
 def _column(values: ArrayLike, name: str) -> NDArray:
-    """Return the ranks (n,) of labels of any type that NumPy can sort; equal ones have equal ranks.    name: for errors"""
+    """Return the ranks (n,) of labels of any type that can be sorted; equal ones have equal ranks."""
     with naming(name):
         return np.unique(column_or_1d(unmasked(values, name)), return_inverse=True)[1]

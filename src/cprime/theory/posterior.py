@@ -1,7 +1,8 @@
 """Posterior loss of Kearns, Mansour & Ng, its gradient, and its minimization.
 
-Equations (45) and (50) to (52) of their paper of 1997 ("hard and soft assignment"). A point is assigned to component b, of density P_b, with probability R_b = P_b / Σ_c P_c. The loss depends on the
-densities directly and through these probabilities, so a point can repel a component that explains it badly.
+Equations (45) and (50) to (52) of their paper on hard and soft assignment. A point is assigned to component b, of
+density P_b, with probability R_b = P_b / Σ_c P_c. The loss depends on the densities directly and through these
+probabilities, so a point can repel a component that explains it badly.
 """
 
 from collections.abc import Callable

@@ -306,7 +306,7 @@ def _as_fitted(evidence: ReportData) -> Light | None:
     change = now / then - 1
     name = "The same data?"
     if abs(change) <= _AS_FITTED:
-        return Light(name, State.GOOD, f"The squared error per row is that of the fit ({change:+.1%}).")
+        return Light(name, State.GOOD, f"The squared error per row is within {abs(change):.1%} of that of the fit.")
     return Light(
         name,
         State.LOOK,

@@ -168,7 +168,11 @@ def _headline(evidence: ReportData, values: dict[str, Any]) -> list[tuple[str, s
         found.append(("iterations", f"{n:,}", f"took {seconds:.3g} s, without the initialization"))
     share = sizes[sizes > 0] / sizes.sum()
     found.append(
-        ("effective clusters", f"{np.exp(-(share * np.log(share)).sum()):,.0f}", "of equal size would be as diverse")
+        (
+            "effective clusters",
+            f"{np.exp(-(share * np.log(share)).sum()):,.0f}",
+            f"{len(sizes):,} if all sizes were equal, else fewer",
+        )
     )
     return found
 

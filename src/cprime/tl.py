@@ -184,7 +184,7 @@ def sweep(
         Numbers of clusters to try.
     estimator : KMeans, GaussianMixture or another estimator that `cprime.selection.sweep` accepts, default=None
         None is `KMeans()`. It is cloned and not changed.
-    criterion : {"bic", "aic", "free_energy_bic", "held_out"}, default="bic"
+    criterion : {"bic", "icl", "aic", "free_energy_bic", "held_out"}, default="bic"
         The criterion, as in `cprime.selection.Sweep`.
     use_rep, n_pcs, layer, random_state, copy
         As in `kmeans`.

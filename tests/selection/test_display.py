@@ -29,7 +29,7 @@ def test_every_criterion_has_a_curve_with_its_best_named():
     X = apart(5, 2)[0]
     found = sweep(KMeans(), X, range(1, 13), random_state=0)
     display = SelectionDisplay.from_sweep(found)
-    assert set(display.lines_) == {"bic", "aic", "free_energy_bic", "held_out"}
+    assert set(display.lines_) == {"bic", "icl", "aic", "free_energy_bic", "held_out"}
     bic = display.lines_["bic"]
     assert np.array_equal(bic.get_xdata(), found.n_components)
     assert np.allclose(bic.get_ydata(), found.bic / (2 * len(X)))

@@ -55,6 +55,7 @@ def test_values_are_those_of_the_estimators(make, rng):
         assert found.log_likelihood[i] == pytest.approx(bounds.log_likelihood)
         assert found.free_energy[i] == pytest.approx(bounds.free_energy)
         assert found.bic[i] == pytest.approx(-2 * W * bounds.log_likelihood + p * np.log(W))
+        assert found.icl[i] == pytest.approx(found.bic[i] + 2 * W * bounds.entropy)
         assert found.aic[i] == pytest.approx(-2 * W * bounds.log_likelihood + 2 * p)
         assert found.free_energy_bic[i] == pytest.approx(-2 * W * bounds.free_energy + p * np.log(W))
         squared = ((X[:, None] - centers_of(fit)) ** 2).sum(axis=2).min(axis=1)
@@ -233,3 +234,14 @@ def test_the_number_of_components_does_not_depend_on_the_tolerance():
     assert found.best_n_components() == 3
     assert found.bic[1] == pytest.approx(2314.3, abs=0.05)
     assert found.estimators[1].tol == GaussianMixture().tol
+
+
+def test_icl_counts_components_that_overlap_as_one(rng):
+    """Two crossing Gaussians are two components by BIC, and one cluster by ICL, because their posteriors overlap."""
+    crossing = [rng.normal(0, scale, (400, 2)) for scale in ((2, 1), (1, 2))]
+    X = np.concatenate([*crossing, rng.normal(40, 1, (400, 2))])
+    found = sweep(GaussianMixture(covariance_type="diag"), X, range(1, 5), holdout=None, random_state=0)
+    assert (found.best_n_components("bic"), found.best_n_components("icl")) == (3, 2)
+    r = found.best("bic").predict_proba(X)
+    entropy = -np.sum(r * np.log(np.maximum(r, 1e-300)))
+    assert found.icl[2] == pytest.approx(found.bic[2] + 2 * entropy, rel=1e-6)

@@ -357,7 +357,7 @@ def report(
 @opt.dtype
 @model_option(
     "--criterion",
-    type=click.Choice(["bic", "aic", "free_energy_bic", "held_out"]),
+    type=click.Choice(["bic", "icl", "aic", "free_energy_bic", "held_out"]),
     default="bic",
     help="Criterion for the best number; held_out is the likelihood of a fifth of the rows, which are not fitted.",
 )

@@ -19,6 +19,7 @@ _COLUMNS = {
     "inertia": "J",
     "free_energy": "F",
     "bic": "BIC",
+    "icl": "ICL",
     "aic": "AIC",
     "free_energy_bic": "BIC with F",
     "held_out": "held out",

@@ -80,6 +80,14 @@ def aic(mean_log_likelihood: float, weight: float, n_parameters: int) -> float:
     return -2 * weight * mean_log_likelihood + 2 * n_parameters
 
 
+def icl(mean_log_likelihood: float, weight: float, n_parameters: int, mean_entropy: float) -> float:
+    """Return the ICL, BIC + 2 W H (Biernacki, Celeux & Govaert 2000), which is larger if clusters overlap.
+
+    L is the mean log-likelihood per point, W the sum of the weights, H the mean entropy of the posteriors in nats.
+    """
+    return bic(mean_log_likelihood, weight, n_parameters) + 2 * weight * mean_entropy
+
+
 def share_gain(counts: NDArray[np.float64]) -> float:
     """Return log C − H(N_c/N) ≥ 0, the increase of F per point if mixing weights 1/C are replaced by N_c/N.
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime._utils.messages import require
-from cprime._utils.style import BLUE, GREEN, ORANGE, VERMILION, frame, name_curves, name_line
+from cprime._utils.style import BLUE, GREEN, ORANGE, PURPLE, VERMILION, frame, name_curves, name_line
 from cprime.selection.results import LOWER_IS_BETTER, Mixture, Sweep
 from cprime.selection.sweep import sweep
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 # Label, color and marker with which the figure of a sweep shows each criterion.
 _CURVES = {
     "bic": ("BIC", BLUE, "o"),
+    "icl": ("ICL", PURPLE, "v"),
     "free_energy_bic": ("BIC of F", VERMILION, "s"),
     "aic": ("AIC", GREEN, "^"),
     "held_out": ("held out", ORANGE, "D"),
@@ -28,9 +29,9 @@ _CURVES = {
 class SelectionDisplay:
     """Criteria of a `Sweep` over the number of components.
 
-    All criteria are drawn per point, in nats, so that they can be compared: BIC/2W, AIC/2W, and minus the held-out mean
-    log-likelihood. A marker shows the least value of each. A dotted line shows the elbow of J, the sum of squared
-    distances, if the curve of J has one. Create a display with `from_sweep` or `from_estimator`.
+    All criteria are drawn per point, in nats, so that they can be compared: BIC/2W, ICL/2W, AIC/2W, and minus the
+    held-out mean log-likelihood. A marker shows the least value of each. A dotted line shows the elbow of J, the sum of
+    squared distances, if the curve of J has one. Create a display with `from_sweep` or `from_estimator`.
 
     Parameters
     ----------
@@ -50,7 +51,7 @@ class SelectionDisplay:
     >>> X = birch(3, random_state=0).data
     >>> display = SelectionDisplay.from_estimator(KMeans(), X, range(4, 15), random_state=0)
     >>> sorted(display.lines_)
-    ['aic', 'bic', 'free_energy_bic', 'held_out']
+    ['aic', 'bic', 'free_energy_bic', 'held_out', 'icl']
     """
 
     ax_: "Axes"

@@ -15,10 +15,11 @@ from cprime.selection.criteria import elbow
 ACCEPTED = "a KMeans, GaussianMixture, StudentTMixture, PoissonMixture or CategoricalMixture"
 Mixture = KMeans | GaussianMixture | StudentTMixture | PoissonMixture | CategoricalMixture
 
-LOWER_IS_BETTER = {"bic": True, "aic": True, "free_energy_bic": True, "held_out": False}
+LOWER_IS_BETTER = {"bic": True, "icl": True, "aic": True, "free_energy_bic": True, "held_out": False}
 _COLUMNS = (
     "n_components",
     "bic",
+    "icl",
     "aic",
     "free_energy_bic",
     "held_out",
@@ -44,6 +45,9 @@ class Sweep:
         C of each fit, increasing.
     bic, aic : ndarray of float
         BIC and AIC with the exact log-likelihood of all data; lower is better.
+    icl : ndarray of float
+        Integrated completed likelihood: BIC plus twice the entropy of the posteriors [nats], so it prefers clusters
+        that do not overlap (Biernacki, Celeux & Govaert 2000). Lower is better. That of k-means is its BIC.
     free_energy_bic : ndarray of float
         BIC with the free energy F in place of the log-likelihood; lower is better.
     held_out : ndarray of float
@@ -78,6 +82,7 @@ class Sweep:
 
     n_components: NDArray[np.int64]
     bic: NDArray[np.float64]
+    icl: NDArray[np.float64]
     aic: NDArray[np.float64]
     free_energy_bic: NDArray[np.float64]
     held_out: NDArray[np.float64]
@@ -135,7 +140,7 @@ class Sweep:
 
         Parameters
         ----------
-        criterion : {"bic", "aic", "free_energy_bic", "held_out"}, default="bic"
+        criterion : {"bic", "icl", "aic", "free_energy_bic", "held_out"}, default="bic"
 
         Returns
         -------
@@ -149,7 +154,7 @@ class Sweep:
         return int(self.n_components[self._best(criterion)])
 
     def best(self, criterion: str = "bic") -> Mixture:
-        """Return the fitted estimator that is best by `criterion`: "bic", "aic", "free_energy_bic" or "held_out"."""
+        """Return the fitted estimator that is best by a criterion of `best_n_components`."""
         return self.estimators[self._best(criterion)]
 
     def _best(self, criterion: str) -> int:

@@ -23,7 +23,7 @@ from cprime.estimators.validation import check_choice, check_common, check_integ
 from cprime.seeding import is_given
 from cprime.seeding.extension import extended, rows_in_memory
 from cprime.selection.bisection import exchanged
-from cprime.selection.criteria import aic, bic
+from cprime.selection.criteria import aic, bic, icl
 from cprime.selection.results import ACCEPTED, Mixture, Sweep
 from cprime.sources import Source, is_source_like, open_data
 from cprime.sources.foreign import plain
@@ -37,7 +37,7 @@ _STARTS = (  # arguments with initial values, whose shapes allow only one number
 _LEAST_GAIN, _LEAST_TOL = 1e-3, 1e-7
 # Least value of `max_iter` for the mixtures of a sweep, which need more iterations for this tolerance.
 _MAX_ITER = 1000
-CRITERIA = ("bic", "aic", "free_energy_bic")
+CRITERIA = ("bic", "icl", "aic", "free_energy_bic")
 _logger = logging.getLogger(__name__)
 
 
@@ -105,9 +105,8 @@ def sweep(
         A weight of 2 is equivalent to the point occurring twice, also in the criteria; None is 1 for each.
     holdout : float or None, default=0.2
         Fraction of the points, drawn at random, on which `held_out` is computed. None skips this, which is faster.
-    criteria : sequence of {"bic", "aic", "free_energy_bic"}, default all
-        Criteria to compute. The free energy is known from the fit; "bic" and "aic" need an exact pass over all
-        components.
+    criteria : sequence of {"bic", "icl", "aic", "free_energy_bic"}, default all
+        Criteria to compute. The free energy is known from the fit; the others need an exact pass over all components.
     n_init : int, default=3
         Number of new initializations for each C.
     random_state : int, RandomState, Generator or None, default=None
@@ -247,11 +246,14 @@ def _everything(fit: Mixture) -> dict[str, Any]:
 
 def _measured(fit: Mixture, data: WeightedData, criteria: Sequence[str]) -> dict[str, Any]:
     """Return the entries of one fit in a `Sweep`, by name: the criteria and other results."""
-    exact = "bic" in criteria or "aic" in criteria
-    L = fit.bounds(data.X, data.weights).log_likelihood if exact else np.nan
+    L, H = np.nan, np.nan
+    if not set(criteria) <= {"free_energy_bic"}:
+        bounds = fit.bounds(data.X, data.weights)
+        L, H = bounds.log_likelihood, bounds.entropy
     F, W, n_parameters = float(fit.lower_bound_), data.weight, model_of(fit).n_parameters
     values = {
         "bic": bic(L, W, n_parameters),
+        "icl": icl(L, W, n_parameters, H),
         "aic": aic(L, W, n_parameters),
         "free_energy_bic": bic(F, W, n_parameters),
     }

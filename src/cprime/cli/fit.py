@@ -14,13 +14,8 @@ import numpy as np
 from rich.console import Console
 
 from cprime import (
-    CategoricalMixture,
     Factors,
-    GaussianMixture,
-    KMeans,
     Memory,
-    PoissonMixture,
-    StudentTMixture,
     load,
 )
 from cprime.callbacks import ProgressBar
@@ -38,7 +33,7 @@ from cprime.cli.files import (
     say_chunks,
 )
 from cprime.cli.outputs import MODEL_SUFFIXES, STDOUT, check_output, print_json, save_model
-from cprime.cli.summary import centers, print_summary, summary
+from cprime.cli.summary import ESTIMATORS, centers, print_summary, summary
 from cprime.estimators.covariances import as_covariances
 from cprime.estimators.opening import preparation_of
 from cprime.estimators.planning import plan as planned
@@ -48,13 +43,6 @@ from cprime.loading import data_of, unfitted
 from cprime.persistence import checkpoints
 from cprime.sources import is_source_like
 
-_ESTIMATORS = {
-    "kmeans": KMeans,
-    "gmm": GaussianMixture,
-    "student-t": StudentTMixture,
-    "poisson": PoissonMixture,
-    "categorical": CategoricalMixture,
-}
 # Begin of the error of an estimator that cannot continue the fit of another one, because their arguments differ.
 _GOES_ON = "warm_start goes on from a fit"
 
@@ -245,7 +233,7 @@ def estimator_of(options: FitOptions) -> Any:
     given = {name: value for name, value in given.items() if value is not None}
     if given.get("n_active") == "all":
         given["n_active"] = None
-    estimator = _ESTIMATORS[options.model](options.k, **given)
+    estimator = ESTIMATORS[options.model](options.k, **given)
     try:
         if k_means:
             check_common(estimator)

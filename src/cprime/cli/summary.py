@@ -7,18 +7,20 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from cprime import CategoricalMixture, GaussianMixture, KMeans, PoissonMixture, StudentTMixture
 from cprime._utils.values import fitted_centers
 from cprime.cli.outputs import STDOUT, print_json
 from cprime.estimators.opening import stored_columns_of
 from cprime.estimators.quality import advice, certificate_text, objective_bound_text
 
-MODEL_NAMES = {
-    "KMeans": "kmeans",
-    "GaussianMixture": "gmm",
-    "StudentTMixture": "student-t",
-    "PoissonMixture": "poisson",
-    "CategoricalMixture": "categorical",
+ESTIMATORS = {  # by the value of --model
+    "kmeans": KMeans,
+    "gmm": GaussianMixture,
+    "student-t": StudentTMixture,
+    "poisson": PoissonMixture,
+    "categorical": CategoricalMixture,
 }
+MODEL_NAMES = {kind.__name__: name for name, kind in ESTIMATORS.items()}
 
 _ROWS = {
     "model": "model",

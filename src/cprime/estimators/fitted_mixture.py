@@ -180,7 +180,7 @@ def bic(self: Any, X: Any, sample_weight: Any = None) -> float:
     -------
     bic : float
     """
-    total, n_parameters, n = _log_likelihood(self, X, sample_weight)
+    total, n_parameters, n = log_likelihood(self, X, sample_weight)
     return float(-2 * total + n_parameters * np.log(n))
 
 
@@ -199,12 +199,12 @@ def aic(self: Any, X: Any, sample_weight: Any = None) -> float:
     -------
     aic : float
     """
-    total, n_parameters, _ = _log_likelihood(self, X, sample_weight)
+    total, n_parameters, _ = log_likelihood(self, X, sample_weight)
     return float(-2 * total + 2 * n_parameters)
 
 
-def _log_likelihood(self: Any, X: Any, sample_weight: Any) -> tuple[float, int, float]:
-    """Return the values in AIC and BIC: log-likelihood of all rows [nats], number of free parameters, total weight."""
+def log_likelihood(self: Any, X: Any, sample_weight: Any) -> tuple[float, int, float]:
+    """Return the log-likelihood of all rows [nats], the number of free parameters, and the total weight."""
     with computing(self.n_threads):
         data = self._opened(X, sample_weight)
         model = self._model_of(data)

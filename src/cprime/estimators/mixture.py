@@ -25,6 +25,7 @@ from cprime.estimators.fitted_mixture import (
     aic,
     best_of,
     bic,
+    log_likelihood,
     nearest,
     predict,
     predict_proba,
@@ -50,7 +51,6 @@ from cprime.estimators.validation import (
 )
 from cprime.estimators.watching import restore_on_error, with_callbacks
 from cprime.execution import Data
-from cprime.kernels import computing
 from cprime.model import FAMILIES, Model
 from cprime.persistence import checkpoints
 from cprime.search import Full
@@ -163,10 +163,8 @@ class Mixture(DensityMixin, Clusterer):
         -------
         log_likelihood : float
         """
-        with computing(self.n_threads):
-            data = self._opened(X, sample_weight)
-            total, weight = data.each(em.LogLikelihood(self._model_of(data)))
-            return float(total / weight)
+        total, _, weight = log_likelihood(self, X, sample_weight)
+        return total / weight
 
     @restore_on_error
     @with_callbacks

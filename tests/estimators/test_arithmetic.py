@@ -28,7 +28,10 @@ def data():
 def fitted(name, X, n_threads):
     model = FITS[name](random_state=0, max_iter=15, n_threads=n_threads).fit(X)
     centers = model.cluster_centers_ if isinstance(model, KMeans) else model.means_
-    return [centers, np.float64(model.lower_bound_), model.predict(X), np.float64(model.score(X))]
+    values = [model.lower_bound_, model.score(X)]
+    if not isinstance(model, KMeans):
+        values += [model.bic(X), model.aic(X)]
+    return [centers, model.predict(X), *np.float64(values)]
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -1,5 +1,6 @@
 """Methods of fitted mixtures: best components, probabilities, densities, information criteria and samples."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal, overload
 
@@ -180,8 +181,7 @@ def bic(self: Any, X: Any, sample_weight: Any = None) -> float:
     -------
     bic : float
     """
-    total, n_parameters, n = log_likelihood(self, X, sample_weight)
-    return float(-2 * total + n_parameters * np.log(n))
+    return of_log_likelihood(self, X, sample_weight, lambda total, k, n: -2 * total + k * np.log(n))
 
 
 def aic(self: Any, X: Any, sample_weight: Any = None) -> float:
@@ -199,17 +199,16 @@ def aic(self: Any, X: Any, sample_weight: Any = None) -> float:
     -------
     aic : float
     """
-    total, n_parameters, _ = log_likelihood(self, X, sample_weight)
-    return float(-2 * total + 2 * n_parameters)
+    return of_log_likelihood(self, X, sample_weight, lambda total, k, n: -2 * total + 2 * k)
 
 
-def log_likelihood(self: Any, X: Any, sample_weight: Any) -> tuple[float, int, float]:
-    """Return the log-likelihood of all rows [nats], the number of free parameters, and the total weight."""
+def of_log_likelihood(self: Any, X: Any, sample_weight: Any, value: Callable[[float, int, float], float]) -> float:
+    """Return `value` of: log-likelihood of all rows [nats], number of free parameters, total weight."""
     with computing(self.n_threads):
         data = self._opened(X, sample_weight)
         model = self._model_of(data)
         total, weight = data.each(em.LogLikelihood(model))
-        return float(total), model.n_parameters, float(weight)
+        return float(value(total, model.n_parameters, weight))
 
 
 def sample(self: Any, n_samples: int = 1, *, random_state: Any = None) -> tuple[NDArray, NDArray[np.int32]]:

@@ -25,8 +25,8 @@ from cprime.estimators.fitted_mixture import (
     aic,
     best_of,
     bic,
-    log_likelihood,
     nearest,
+    of_log_likelihood,
     predict,
     predict_proba,
     sample,
@@ -163,8 +163,7 @@ class Mixture(DensityMixin, Clusterer):
         -------
         log_likelihood : float
         """
-        total, _, weight = log_likelihood(self, X, sample_weight)
-        return total / weight
+        return of_log_likelihood(self, X, sample_weight, lambda total, k, n: total / n)
 
     @restore_on_error
     @with_callbacks

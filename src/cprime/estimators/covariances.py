@@ -1,5 +1,6 @@
 """Values of the argument `covariance_type` of mixtures: names of model families, and `Factors` with its options."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,6 +51,21 @@ class Factors(Options):
         return "ppca" if self.isotropic else "factors"
 
 
+# mclust's names of the covariance families Σ_c = λ_c D_c A_c D_cᵀ of Celeux & Govaert (1995), in mclust's order. The
+# letters are of volumes λ, shapes A and orientations D: equal (E), variable (V), or those of identity matrices (I).
+MCLUST_FAMILIES = (
+    *("EII", "VII", "EEI", "VEI", "EVI", "VVI"),
+    *("EEE", "VEE", "EVE", "VVE", "EEV", "VEV", "EVV", "VVV"),
+)
+# Model families that have a name of their own, by mclust's name.
+MCLUST_ALIASES = {
+    "EII": "tied_spherical",
+    "VII": "spherical",
+    "EEI": "tied_diag",
+    "VVI": "diag",
+    "EEE": "tied",
+    "VVV": "full",
+}
 _SHORT = {value.family: value for value in (Factors(), Factors(isotropic=True))}
 
 
@@ -60,7 +76,17 @@ def as_covariances(value: Any) -> Any:
 
 def family_of(value: Any) -> Any:
     """Return the name of the model family that an argument `covariance_type` means; other values are unchanged."""
+    if isinstance(value, str):
+        return MCLUST_ALIASES.get(value, value)
     return value.family if isinstance(value, Factors) else value
+
+
+def check_family(value: Any, families: Iterable[str]) -> str:
+    """Return the name of the model family that an argument `covariance_type` means; ValueError unless in `families`."""
+    names = tuple(families)
+    aliases = (alias for alias, name in MCLUST_ALIASES.items() if name in names)
+    check_choice(value.family if isinstance(value, Factors) else value, "covariance_type", (*names, *aliases))
+    return str(family_of(value))
 
 
 def covariances_of(model: Model) -> str | Factors:

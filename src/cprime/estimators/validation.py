@@ -15,7 +15,7 @@ from cprime._utils.arguments import check_positive as check_positive
 from cprime._utils.arguments import check_real as check_real
 from cprime._utils.threads import resolve_threads
 from cprime.em import ASSIGNMENTS
-from cprime.estimators.covariances import family_of
+from cprime.estimators.covariances import check_family
 from cprime.estimators.memory_limit import as_memory, writable_folder
 from cprime.execution import Data
 from cprime.search import Auto, Bounded, Full, Graph, Papers, Search
@@ -150,7 +150,7 @@ def check_mixture(estimator: Any) -> None:
     check_real(estimator.reg_covar, "reg_covar", 0.0)
     if isinstance(estimator.init_params, str):
         check_choice(estimator.init_params, "init_params", MIXTURE_STARTS)
-    family = check_choice(family_of(estimator.covariance_type), "covariance_type", tuple(estimator._families))
+    family = check_family(estimator.covariance_type, estimator._families)
     if hasattr(estimator, "dof"):
         check_word_or_positive(estimator.dof, "dof", "estimate", "shared")
     check_choice(estimator.weights, "weights", ("equal", "free"))

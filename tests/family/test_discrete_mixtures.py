@@ -64,6 +64,7 @@ def test_densities_are_those_of_the_formulas(kind):
     total = logsumexp(joint, axis=1)
     np.testing.assert_allclose(mixture.score_samples(X), total, rtol=1e-12, atol=1e-10)
     np.testing.assert_allclose(mixture.predict_proba(X), np.exp(joint - total[:, np.newaxis]), atol=1e-10)
+    np.testing.assert_allclose(mixture.uncertainty(X), 1 - np.exp(joint.max(axis=1) - total), atol=1e-10)
     assert (mixture.predict(X) == joint.argmax(axis=1)).all()
     assert mixture.score(X) == pytest.approx(mixture.lower_bound_, abs=1e-10)
     n_parameters = 4 + 5 * (4 if make is PoissonMixture else sum(SIZES) - len(SIZES))

@@ -68,9 +68,19 @@ NOT_OURS |= {"fit_transform", "agreement", "begin", "jumped", "learn", "look", "
 NOT_OURS |= {"undone", "with_params", "centers", "on_fit_begin", "on_fit_end", "on_iteration", "rows"}
 # Classes whose instances functions return, and `Source`, which has the tests of sources.
 RESULTS = {"Bounds", "ConditionalMixtures", "Many", "Plan", "SearchQualityWarning", "Coreset", "Report", "Source"}
-RESULTS |= {"Sweep", "SelectionDisplay", "Stability", "MergeTree", "AssignmentFit", "Divergence", "Identity", "Ledger"}
+RESULTS |= {
+    "Sweep",
+    "SelectionDisplay",
+    "Stability",
+    "MergeTree",
+    "ClassificationTable",
+    "AssignmentFit",
+    "Divergence",
+    "Identity",
+    "Ledger",
+}
 RESULTS |= {"LowerBound", "PartitionLoss", "VariationBounds", "VariationDistance", *plots.__all__, "Callback"}
-RESULTS |= {"ColumnProfile"}
+RESULTS |= {"ColumnProfile", "ClassificationTable"}
 # Callables of which a single call takes long.
 LONG = {"XMeans", "XMeans.fit", "GMeans", "GMeans.fit", "KMeans.report", "StudentTMixture", "StudentTMixture.fit"}
 LONG |= {"CategoricalMixture", "CategoricalMixture.fit", "GaussianMixture.update", "coresets.sensitivity"}
@@ -252,6 +262,7 @@ def made(name: str) -> Any:
         "conditional": lambda: mixture.condition([0, 1], X[:, :2]),
         "tree": lambda: selection.merge(mixture, X),
         "sweep": lambda: selection.sweep(cprime.GaussianMixture(), X, [2, 3], n_init=1, random_state=0),
+        "table": lambda: selection.classification_table(LABELS, mixture),
         "stability": lambda: selection.stability(cprime.KMeans(), X, [2, 3], n_resamples=2, random_state=0),
         "plan": lambda: cprime.plan(cprime.KMeans(3), X),
         "report": lambda: k_means.report(X),
@@ -374,10 +385,17 @@ def calls() -> dict[str, Call]:
             {"labels_true": LABELS, "labels": LABELS[::-1].copy()},
             {"labels_true": "classes", "labels": "classes"},
         ),
+        "selection.classification_table": Call(
+            lambda **given: selection.classification_table(**given).counts,
+            {"classes": LABELS, "clusters": LABELS[::-1].copy()},
+            {"classes": "classes", "clusters": "classes"},
+            selection.classification_table,
+        ),
         "selection.Sweep.best": method("sweep", "best", {}),
         "selection.Sweep.best_n_components": method("sweep", "best_n_components", {}),
         "selection.Sweep.elbow": method("sweep", "elbow", {}),
         "selection.Sweep.to_frame": method("sweep", "to_frame", {}),
+        "selection.ClassificationTable.to_frame": method("table", "to_frame", {}),
         "selection.Stability.best_n_clusters": method("stability", "best_n_clusters", {}),
         "selection.Stability.plot": method("stability", "plot", {}),
         "selection.Stability.to_frame": method("stability", "to_frame", {}),

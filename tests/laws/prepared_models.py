@@ -193,6 +193,7 @@ FUNCTIONS = {
             "score",
             "predict_proba",
             "score_samples",
+            "uncertainty",
             "bounds",
             "transform",
             "aic",

@@ -42,7 +42,7 @@ ACTIVE = ("one", "some", "all")
 ROWS = ("float32", "float64", "uint8")
 EXECUTIONS = ("array", "chunks", "dask")
 METHODS = ("predict", "transform", "predict_proba", "score", "score_samples", "score_outliers", "bounds", "encode")
-METHODS += ("impute",)
+METHODS += ("impute", "uncertainty")
 MATRICES = ("tied", "full", "factors", "ppca")
 
 

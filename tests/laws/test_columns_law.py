@@ -299,6 +299,7 @@ METHODS = (
     "predict_proba",
     "score",
     "score_samples",
+    "uncertainty",
     "transform",
     "nearest",
     "bounds",

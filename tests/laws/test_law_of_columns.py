@@ -6,7 +6,7 @@ from registry import POOR_FITS_PASS, check_close, configurations, estimator_of, 
 
 pytestmark = POOR_FITS_PASS
 # Methods whose results do not depend on the order of columns.
-METHODS = ("predict", "predict_proba", "score_samples", "score")
+METHODS = ("predict", "predict_proba", "score_samples", "uncertainty", "score")
 # Estimators that draw directions in the space of the columns, have one column, or accept no initial centers.
 EXCEPTED = ("XMeans", "GMeans", "KMeans1D", "ResidualKMeans")
 

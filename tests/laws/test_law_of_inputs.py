@@ -80,7 +80,7 @@ ESTIMATORS = {
     "GMeans": GMeans(),
 }
 METHODS = ("predict", "transform", "score", "score_samples", "predict_proba", "bounds", "certify", "report", "nearest")
-METHODS += ("impute", "score_outliers", "aic", "bic", "partial_fit", "fit_predict", "fit_transform")
+METHODS += ("impute", "score_outliers", "aic", "bic", "partial_fit", "fit_predict", "fit_transform", "uncertainty")
 FUNCTIONS = {
     "ClustersDisplay": lambda fit, X: plots.ClustersDisplay.from_estimator(fit, X).labels,
     "SizesDisplay": lambda fit, X: plots.SizesDisplay.from_estimator(fit, X).sizes,

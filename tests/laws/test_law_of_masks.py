@@ -6,7 +6,7 @@ import pytest
 import cprime
 import cprime.sklearn as drop_in
 from cprime import coresets, seeding, theory
-from cprime.selection import purity
+from cprime.selection import classification_table, purity
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 X = np.random.default_rng(0).standard_normal((60, 3))
@@ -14,7 +14,7 @@ OURS = ("KMeans", "SoftKMeans", "FuzzyKMeans", "KMedoids", "GaussianMixture", "X
 THEIRS = ("KMeans", "MiniBatchKMeans", "BisectingKMeans", "GaussianMixture")
 CLASSES = [getattr(cprime, name) for name in OURS] + [getattr(drop_in, name) for name in THEIRS]
 METHODS = ("fit", "fit_predict", "fit_transform", "partial_fit", "predict", "transform", "score", "predict_proba")
-METHODS += ("score_samples", "bounds", "certify", "report")
+METHODS += ("score_samples", "uncertainty", "bounds", "certify", "report")
 STARTS = {
     "init": X[:3],
     "means_init": X[:3],
@@ -100,6 +100,7 @@ FUNCTIONS = {
     "weights": lambda weights: theory.Gaussians.spherical(np.zeros(60), 1.0, weights),
     "labels": lambda labels: theory.lower_bound(X, 3, labels=labels),
     "labels ": lambda labels: purity(np.zeros(60), labels),
+    "clusters": lambda labels: classification_table(np.zeros(60), labels),
     "probabilities_init": lambda p: cprime.CategoricalMixture(
         2, probabilities_init=[np.ma.stack([p[:2], 1 - p[:2]], 1)], init_params="random"
     ).fit([[0], [1], [1]]),

@@ -107,6 +107,10 @@ def test_to_sklearn_gives_an_object_that_predicts_alike(X, family, dtype):
     close = {"rtol": 1e-9, "atol": 1e-9} if dtype == np.float64 else {"rtol": 1e-3, "atol": 1e-4}
     for name in ("predict_proba", "score_samples"):
         np.testing.assert_allclose(getattr(theirs, name)(data), getattr(ours, name)(data), **close, err_msg=name)
+    others = 1 - theirs.predict_proba(data).max(axis=1)
+    np.testing.assert_allclose(ours.uncertainty(data), others, **close)
+    truncated = mixture(C, family, n_active=1, max_iter=10, means_init=ours.means_).fit(data)
+    assert truncated.uncertainty(data).max() > 0.1, "the posterior is over all components, for any n_active"
     more = C - 1 if family == "tied_spherical" else 0  # scikit-learn has one variance per component there
     assert theirs.bic(data) == pytest.approx(ours.bic(data) + more * np.log(N), rel=1e-3 * (dtype == np.float32) + 1e-9)
     assert np.array_equal(theirs.predict(data), ours.predict(data))

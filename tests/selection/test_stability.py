@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 from sklearn.metrics import adjusted_rand_score
 
 from cprime import FuzzyKMeans, GaussianMixture, KMeans
-from cprime.selection import purity, stability
+from cprime.selection import stability
 
 RNG = np.random.default_rng(0)
 CENTERS = np.array([[0.0, 0], [9, 0], [0, 9], [9, 9], [20, 4]])
@@ -76,11 +76,3 @@ def test_stability_is_a_table_and_a_picture():
 def test_wrong_arguments_are_refused(given, error, message):
     with pytest.raises(error, match=message):
         stability(**{"estimator": KMeans(), "X": X} | given)
-
-
-def test_purity_is_the_share_of_the_majority():
-    assert purity(LABELS, LABELS) == 1.0
-    assert purity([0, 0, 1, 1, 1], [3, 3, 3, 3, 3]) == pytest.approx(0.6)
-    assert purity([0, 1, 2], [0, 1, 2]) == 1.0
-    with pytest.raises(ValueError, match="labels must have one entry for each of labels_true, got 2 and 3"):
-        purity([0, 1, 2], [0, 1])

@@ -18,6 +18,7 @@ from cprime.estimators.validation import check_flag, check_integer
 from cprime.execution.results import kept_entries
 from cprime.kernels import Rows, computing, posterior
 from cprime.model import Model
+from cprime.model.base import rows_of_piece
 from cprime.search.nearby import Nearby
 
 
@@ -42,6 +43,13 @@ def _truncated(model: Model, nearby: Nearby | None, n_kept: int, sparse: bool, X
     ids, costs = model.components().best(points, n_kept) if nearby is None else nearby.find(points, n_kept)
     responsibilities = posterior(costs, model.scale).responsibilities
     return kept_entries(ids, responsibilities, len(model.centers), sparse)
+
+
+def _uncertainty(model: Model, X: Rows) -> NDArray[np.float64]:
+    """Return 1 − max_c p(c | x) of each row, with the exact posterior over all components: (n,)."""
+    step = rows_of_piece(model.n_components)
+    largest = [model.responsibilities(X[i : i + step]).max(axis=1) for i in range(0, len(X), step)]
+    return np.maximum(1 - np.concatenate(largest, dtype=np.float64), 0.0)
 
 
 def predict(self: Any, X: Any, approximate: bool = False, *, out: Any = None) -> NDArray[np.int32]:
@@ -164,6 +172,36 @@ def score_samples(self: Any, X: Any, *, out: Any = None) -> NDArray:
         data = self._opened(X)
         model = self._model_of(data)
         return data.map(model.log_likelihood, None, model.centers.dtype, out)
+
+
+def uncertainty(self: Any, X: Any, *, out: Any = None) -> NDArray:
+    """Return the uncertainty of each row's label: 1 − max_c p(c | x), its probability of another component.
+
+    The posterior is the exact one over all components, also if `n_active_` is less than their number.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+    out : ndarray, str or path-like, default=None
+        Destination of the result, as in `score_samples`.
+
+    Returns
+    -------
+    uncertainty : ndarray of shape (n_samples,)
+        From 0 to (C − 1)/C, in the dtype of the means.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cprime import GaussianMixture
+    >>> gm = GaussianMixture(2, random_state=0).fit([[0.0], [1.0], [9.0], [10.0]])
+    >>> gm.uncertainty([[0.5], [5.0]]).round(2).tolist()
+    [0.0, 0.5]
+    """
+    with computing(self.n_threads):
+        data = self._opened(X)
+        model = self._model_of(data)
+        return data.map(partial(_uncertainty, model), None, model.centers.dtype, out)
 
 
 def bic(self: Any, X: Any, sample_weight: Any = None) -> float:

@@ -31,6 +31,7 @@ from cprime.estimators.fitted_mixture import (
     predict_proba,
     sample,
     score_samples,
+    uncertainty,
 )
 from cprime.estimators.mixture_problems import MixtureOptions
 from cprime.estimators.solutions import (
@@ -145,6 +146,7 @@ class Mixture(DensityMixin, Clusterer):
     nearest = nearest
     predict_proba = predict_proba
     score_samples = score_samples
+    uncertainty = uncertainty
     bic = bic
     aic = aic
     sample = sample

@@ -1,26 +1,30 @@
 """Choice of the number of clusters: criteria over a range of C, estimators that find C themselves, and merging.
 
 `sweep` fits a mixture or k-means for every C of a range and returns a `Sweep`, which `SelectionDisplay` draws.
-`stability` compares fits to halves of the data. `XMeans` and `GMeans` split and merge clusters until a criterion or a
-test requires no further change. `merge` joins the components of a fit and returns a `MergeTree`, which can be cut at
-any number of clusters. Criteria read a fit by its public methods; `merge` also by its model, if it has one.
+`stability` compares fits to halves of the data, `classification_table` clusters with known classes. `XMeans` and
+`GMeans` split and merge clusters until a criterion or a test requires no further change. `merge` joins the components
+of a fit and returns a `MergeTree`, which can be cut at any number of clusters. Criteria read a fit by its public
+methods; `merge` also by its model, if it has one.
 """
 
+from cprime.selection.agreement import ClassificationTable, classification_table, purity
 from cprime.selection.display import SelectionDisplay
 from cprime.selection.gmeans import GMeans
 from cprime.selection.merging import MergeTree, merge
 from cprime.selection.results import Sweep
-from cprime.selection.stability import Stability, purity, stability
+from cprime.selection.stability import Stability, stability
 from cprime.selection.sweep import sweep
 from cprime.selection.xmeans import XMeans
 
 __all__ = [
+    "ClassificationTable",
     "GMeans",
     "MergeTree",
     "SelectionDisplay",
     "Stability",
     "Sweep",
     "XMeans",
+    "classification_table",
     "merge",
     "purity",
     "stability",

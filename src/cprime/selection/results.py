@@ -216,6 +216,8 @@ def text_of(columns: Mapping[str, Any]) -> list[str]:
 
 
 def _cell(value: Any) -> str:
+    if isinstance(value, str):
+        return value
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
     return f"{value:,}" if isinstance(value, int | np.integer) else f"{value:,.6g}"

@@ -6,13 +6,12 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
-from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _num_samples, column_or_1d
+from sklearn.utils.validation import _num_samples
 
 from cprime._utils.arguments import check_integers, naming
 from cprime._utils.messages import require
@@ -22,7 +21,7 @@ from cprime.estimators.categories import has_categories
 from cprime.estimators.fitted import size_of, with_all_categories
 from cprime.estimators.validation import check_integer
 from cprime.selection.results import ACCEPTED, Mixture, frame_of, text_of
-from cprime.sources import array_of, unmasked
+from cprime.sources import array_of
 from cprime.sources.foreign import plain
 
 if TYPE_CHECKING:
@@ -202,38 +201,3 @@ def stability(
             fits = [clone(template).set_params(**size_of(template, C), random_state=seed).fit(half) for half in halves]
             agreement[i, r] = adjusted_rand_score(*(fit.predict(X) for fit in fits))
     return Stability(np.array(numbers), agreement)
-
-
-def purity(labels_true: ArrayLike, labels: ArrayLike) -> float:
-    """Compute the share of points whose class is the most common one within their cluster.
-
-    Parameters
-    ----------
-    labels_true, labels : array-like of shape (n_samples,)
-        Class and cluster of each point, of any type that NumPy sorts.
-
-    Returns
-    -------
-    purity : float
-        From 1/N to 1. It is 1 for clusters of single points too, so compare only equal numbers of clusters.
-
-    References
-    ----------
-    Manning, Raghavan & Schütze, *Introduction to Information Retrieval*, eq. (16.1).
-
-    Examples
-    --------
-    >>> from cprime.selection import purity
-    >>> purity(["a", "a", "b", "b"], [0, 0, 0, 1])
-    0.75
-    """
-    classes, clusters = _column(labels_true, "labels_true"), _column(labels, "labels")
-    if len(classes) != len(clusters) or not len(classes):
-        raise ValueError(f"labels must have one entry for each of labels_true, got {len(clusters)} and {len(classes)}.")
-    return float(contingency_matrix(classes, clusters).max(axis=0).sum() / len(classes))
-
-
-def _column(values: ArrayLike, name: str) -> NDArray:
-    """Return the ranks (n,) of labels of any type that can be sorted; equal ones have equal ranks."""
-    with naming(name):
-        return np.unique(column_or_1d(unmasked(values, name)), return_inverse=True)[1]

@@ -23,6 +23,7 @@ entries: int = gm.predict_proba(X, sparse=True).nnz + int(gm.predict_proba(X).ar
 drawn, components = gm.sample(5, random_state=0)
 bounds: cprime.Bounds = gm.bounds(X)
 given = cprime.GaussianMixture(2, random_state=0).fit(X).condition([0], X[:, :1])
+expected: np.ndarray = cprime.GaussianMixture(2).fit(cprime.Noisy(X, [0.1, 0.1])).impute(cprime.Noisy(X, [0.1, 0.1]))
 assert isinstance(given, cprime.ConditionalMixtures)
 tm = cprime.StudentTMixture(2, dof="shared", random_state=0).fit(X)
 weights: float = float(tm.score_outliers(X).mean() + tm.dof_[0] + tm.means_.sum() + tm.weights_.sum())

@@ -28,6 +28,7 @@ from cprime.estimators.kmedians import KMedians
 from cprime.estimators.kmedoids import KMedoids
 from cprime.estimators.many import Many, fit_many
 from cprime.estimators.memory_limit import Memory
+from cprime.estimators.noise import Noisy
 from cprime.estimators.poisson_mixture import PoissonMixture
 from cprime.estimators.quality import Bounds, SearchQualityWarning
 from cprime.estimators.residual_kmeans import ResidualKMeans
@@ -47,6 +48,7 @@ __all__ = [
     "KMedoids",
     "Many",
     "Memory",
+    "Noisy",
     "PoissonMixture",
     "ResidualKMeans",
     "SearchQualityWarning",

@@ -118,7 +118,7 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
 
         reset: whether the rows are training data
         """
-        if not data.has_missing:
+        if not data.has_missing or getattr(self, "missing", "error") != "marginal":
             return data
         if reset:
             return filled_by_means(data, names_of(self))

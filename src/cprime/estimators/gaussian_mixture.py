@@ -177,6 +177,7 @@ class GaussianMixture(Mixture):
     noise_variances_: Annotated[NDArray, Presence.OPTIONAL]
     variance_: Annotated[float, Presence.OPTIONAL]
 
+    _takes_noise = True  # whether rows may be `Noisy`
     impute = impute
     marginal = marginal
     condition = condition

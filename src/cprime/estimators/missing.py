@@ -22,7 +22,7 @@ from cprime.estimators.validation import check_flag, check_real, resolve_search
 from cprime.execution import Data
 from cprime.execution.block import ActiveSet, Block
 from cprime.execution.statistics import Sums
-from cprime.kernels import Dense, ReadMissing, Rows, computing, posterior
+from cprime.kernels import Dense, MarginalRows, ReadMissing, Rows, computing, posterior
 from cprime.model import Model, PooledSpherical
 from cprime.model.tied_spherical import variance_floor
 
@@ -139,7 +139,7 @@ def _imputed(model: Model, n_kept: int, key: Key | None, X: Rows, first: int) ->
     key: counter-based random key of draws from the conditional density; None inserts conditional means instead
     The random numbers of a row depend only on the key and the row's index in the data.
     """
-    if X.observed is None:
+    if not isinstance(X, MarginalRows):
         return X.dense()
     ids, costs = model.components().best(X, n_kept)
     q = posterior(costs, model.scale).responsibilities

@@ -14,9 +14,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from cprime._utils.arguments import naming
 from cprime._utils.number_types import bits_of, check_largest, check_spread, is_narrow
 from cprime._utils.threads import limited
+from cprime.estimators.covariances import Factors, as_covariances
+from cprime.estimators.noise import Noisy
 from cprime.estimators.validation import check_weights
 from cprime.execution import Data, Local, local
-from cprime.kernels import ReadMissing, Rows, SparseRows, as_rows
+from cprime.kernels import ReadMissing, ReadNoisy, Rows, SparseRows, as_rows
 from cprime.sources import Source, is_source_like, open_data
 from cprime.sources.checked import refuse_not_finite
 from cprime.sources.foreign import plain
@@ -34,6 +36,8 @@ def opened(estimator: Any, X: Any, sample_weight: Any, reset: bool = True) -> Da
     compared with these.
     reset: whether X is training data; other X is converted to the data type that the method `_dtype` returns
     """
+    if isinstance(X, Noisy):
+        return _with_noise(estimator, X, sample_weight, reset)
     X = plain(X, narrow=True)
     has_missing = getattr(estimator, "missing", "error") == "marginal"
     make = ReadMissing() if has_missing else as_rows
@@ -61,6 +65,24 @@ def opened(estimator: Any, X: Any, sample_weight: Any, reset: bool = True) -> Da
         return Local(source).read_by(make, has_missing)
     _check_features(estimator, source.n_features)
     return Local(source.as_type(estimator._dtype()), spread=False).read_by(make, has_missing)
+
+
+def _with_noise(estimator: Any, noisy: Noisy, sample_weight: Any, reset: bool) -> Data:
+    """Convert rows with known errors to `Data`, whose arrays have the errors in columns beside those of the rows."""
+    name = type(estimator).__name__
+    if not getattr(estimator, "_takes_noise", False) or isinstance(as_covariances(estimator.covariance_type), Factors):
+        what = "" if name != "GaussianMixture" else f" with covariance_type={estimator.covariance_type!r}"
+        raise TypeError(f"X must be rows without errors for {name}{what}, got {type(noisy).__name__}.")
+    for argument, value in (("missing", "error"), ("checkpoint", None), ("semi_supervised", False)):
+        if getattr(estimator, argument) != value:
+            raise ValueError(f"{argument} must be {value!r} if X is Noisy, got {getattr(estimator, argument)!r}.")
+    if not preparation_of(estimator).is_identity:
+        raise ValueError(f"X must be rows without errors for a {name} that was fitted to scaled or filled rows.")
+    rows = validated(estimator, noisy.X, reset)
+    with naming("covariance"):
+        errors = noisy.checked(rows.shape).reshape(len(rows), -1).astype(rows.dtype)
+    data = local(np.column_stack([rows.dense(), errors]), check_weights(sample_weight, rows.given()))
+    return data.read_by(ReadNoisy(rows.shape[1]), True, rows.shape[1])
 
 
 def as_training_data(estimator: Any, X: Any) -> Any:

@@ -11,6 +11,7 @@ kernel. The tests contain a slow NumPy version of each kernel (`tests/reference`
 - `NarrowRows` (`narrow.py`): 8-bit integers and 16-bit floats, which are not converted as a whole.
 - `MissingRows` (`missing.py`): rows with missing values. Costs under Gaussians are marginal densities (`marginals.py`,
   `diagonal_marginals.py`); distances to centers use filled values.
+- `NoisyRows` (`noisy.py`): rows with known errors of measurement, whose covariances add to those of components.
 
 `compute.py` converts arrays to the class of their rows. Kernels that read no data rows are plain functions.
 """
@@ -24,8 +25,9 @@ from cprime.kernels.factors import FactorAnalysers
 from cprime.kernels.line import cut_line
 from cprime.kernels.many import lloyd_many, plus_plus_many
 from cprime.kernels.measures import Exact, Floats, GaussianParameters, Measure
-from cprime.kernels.missing import ReadMissing, with_nan
+from cprime.kernels.missing import MarginalRows, ReadMissing, with_nan
 from cprime.kernels.narrow import NarrowRows, wide_bytes
+from cprime.kernels.noisy import ReadNoisy
 from cprime.kernels.partial import Evidence, SearchResult, changed
 from cprime.kernels.rows import Dense, Rows
 from cprime.kernels.sparse import SparseRows
@@ -45,11 +47,13 @@ __all__ = [
     "Floats",
     "GaussianParameters",
     "Infeasible",
+    "MarginalRows",
     "Measure",
     "Moves",
     "NarrowRows",
     "Posterior",
     "ReadMissing",
+    "ReadNoisy",
     "Responses",
     "Rows",
     "SearchResult",

@@ -15,7 +15,7 @@ from cprime.kernels.arguments import CoreRows
 from cprime.kernels.exact import posterior
 from cprime.kernels.marginals import Doubles, Ids, Mask, Sums, no_moments
 from cprime.kernels.measures import Floats, GaussianParameters, exact_parts, tails_of
-from cprime.kernels.rows import Dense
+from cprime.kernels.rows import Dense, Rows
 from cprime.kernels.tables import Givers, TabulatedCosts, givers, narrowed
 
 _LOG_2PI = math.log(2 * math.pi)
@@ -86,9 +86,10 @@ class DiagonalMarginals(TabulatedCosts):
         """Return rows minus the mean of component c (n, D), with zeros for missing values."""
         return np.subtract(X, self.centers[c], dtype=np.float64) * observed
 
-    def squared_distances(self, X: Floats, observed: Mask, c: int) -> Doubles:
-        """Return the squared Mahalanobis distances (n,) of the observed values of rows X (n, D) to component c."""
-        squared: Doubles = np.square(self._differences(X, observed, c)) @ self.precisions[c]
+    def squared_distances(self, points: Rows, c: int) -> Doubles:
+        """Return the squared Mahalanobis distances (n,) of the observed values of rows to component c."""
+        assert points.observed is not None
+        squared: Doubles = np.square(self._differences(points.dense(), points.observed, c)) @ self.precisions[c]
         return squared
 
     def conditional_scatter(self, observed: Mask, kept: Ids, shares: Doubles) -> Doubles:
@@ -102,13 +103,15 @@ class DiagonalMarginals(TabulatedCosts):
             absent[c] = share @ ~observed[rows]
         return absent / self.precisions
 
-    def moments(self, X: Floats, observed: Mask, kept: Ids, q: Doubles) -> Sums:
+    def moments(self, points: Rows, kept: Ids, q: Doubles) -> Sums:
         """Return weighted sums over rows: counts (C,), and first and second moments about the means (C, D).
 
         kept, q (n, H): components of each row and their responsibilities
         Moments are computed from sums of x, x² and the mask of observed values or, for components far from the mean of
         all centers, from differences x − μ.
         """
+        assert points.observed is not None
+        X, observed = points.dense(), points.observed
         origin, sums = self.origin(), no_moments(self.centers, full=False)
         C, D = self.centers.shape
         linear = np.zeros((C, 3 * D))
@@ -206,18 +209,19 @@ class DiagonalMarginals(TabulatedCosts):
             sums[2][far] = apart[:, 1] + np.maximum(mass[far, np.newaxis] - there, 0) / self.precisions[far]
         return labels, log_sum, mean, sums
 
-    def imputed(self, X: Floats, observed: Mask, ids: Ids, q: Doubles, normal: Doubles | None) -> Doubles:
+    def imputed(self, points: Rows, ids: Ids, q: Doubles, normal: Doubles | None) -> Doubles:
         """Return rows (n, D) with missing values replaced by expected values Σ_c q_c μ_c, or by random ones.
 
         ids (n, H): components, of means μ_c    q (n, H): responsibilities
         normal (n, D): standard normal numbers; if given, missing values are drawn from the only component (H = 1)
         """
-        out = np.zeros(X.shape)
+        assert points.observed is not None
+        out = np.zeros(points.shape)
         for h in range(ids.shape[1]):
             out += q[:, h, np.newaxis] * self.centers[ids[:, h]]
         if normal is not None:
             out += normal / np.sqrt(self.precisions[ids[:, 0]])
-        return np.where(observed, X, out)
+        return np.where(points.observed, points.dense(), out)
 
 
 def terms_of(X: Floats, observed: Mask, origin: NDArray) -> Doubles:

@@ -12,6 +12,7 @@ A marginal density of a t distribution is one of the same degrees of freedom, wi
 """
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -117,7 +118,70 @@ def _add_conditional(scatter: Doubles, alike: MissingPatterns, inverse: Doubles,
     np.add.at(scatter, (alike.columns[:, :, np.newaxis], alike.columns[:, np.newaxis, :]), covariances)
 
 
-class Marginals(TabulatedCosts):
+class MarginalCosts(TabulatedCosts):
+    """Base class of components whose costs are −2 log of marginal densities; `full` says that moments are matrices."""
+
+    full: bool = True
+
+    @abstractmethod
+    def add(self, points: Rows, c: int, share: Doubles, sums: Sums) -> None:
+        """Add rows with weights `share` (n,) to the moments about the mean of component c, in place.
+
+        sums: counts (C,), first (C, D) and second moments (C, D, D) or (C, D)
+        """
+
+    def moments(self, points: Rows, kept: Ids, q: Doubles) -> Sums:
+        """Return weighted sums over rows: counts (C,), and moments about the means, first (C, D) and second.
+
+        kept, q (n, H): components of each row and their responsibilities
+        """
+        sums = no_moments(self.centers, self.full)
+
+        def add(given: Givers) -> None:
+            c, rows, share = given
+            self.add(points[rows], c, share, sums)
+
+        by_pieces(add, givers(kept, q, len(self.centers)))
+        return _symmetric(sums) if self.full else sums
+
+    def respond(
+        self, points: Rows, weight: Doubles | None, out: Doubles | None, moments: bool
+    ) -> tuple[Ids, Doubles, Doubles, Sums]:
+        """Compute an exact E-step over all C components.
+
+        Returns for every row the best component, log Σ_c exp(−cost_c/2) and the mean cost, (n,) each. Also returns a
+        tuple of sums over rows, weighted by `weight` and responsibilities, of all components: counts (C,), and moments
+        about the means, first (C, D) and second.
+        weight (n,): weights of the rows, or None    out (n, C): array to which responsibilities are written, or None
+        moments: whether counts and moments are computed; if not, they are zeros
+        """
+        C, n, origin = len(self.centers), len(points), self.origin()
+        labels, log_sum, mean = np.empty(n, dtype=np.int32), np.empty(n), np.empty(n)
+        sums = no_moments(self.centers, self.full)
+        for begin in range(0, n, _BLOCK):
+            block = points[begin : begin + _BLOCK]
+            rows, costs = slice(begin, begin + len(block)), np.empty((len(block), C))
+
+            def table(piece: slice, block: Rows = block, costs: Doubles = costs) -> None:
+                costs[piece] = self.table(block[piece], slice(None), origin)
+
+            by_pieces(table, (slice(place, place + _PIECE) for place in range(0, len(block), _PIECE)))
+            q, log_sum[rows], mean[rows] = posterior(costs, -0.5)
+            labels[rows] = narrowed(costs, points.dtype).argmin(axis=1)
+            if out is not None:
+                out[rows] = q
+            if moments:
+                share = q if weight is None else q * weight[rows, np.newaxis]
+
+                def add(c: int, block: Rows = block, share: Doubles = share) -> None:
+                    rows = share[:, c] != 0
+                    self.add(block[rows], c, share[rows, c], sums)
+
+                by_pieces(add, range(C))
+        return labels, log_sum, mean, _symmetric(sums) if self.full else sums
+
+
+class Marginals(MarginalCosts):
     """Gaussians or t distributions with covariance matrices, for rows with missing values.
 
     The cost of a row is −2 log of the marginal density of its observed values.
@@ -149,9 +213,10 @@ class Marginals(TabulatedCosts):
         costs[~observed.any(axis=1)] = self.empty[c]
         return costs
 
-    def squared_distances(self, X: Floats, observed: Mask, c: int) -> Doubles:
-        """Return the squared Mahalanobis distances (n,) of the observed values of rows X (n, D) to component c."""
-        return self._parts(X, observed, patterns_of(observed), c)[1]
+    def squared_distances(self, points: Rows, c: int) -> Doubles:
+        """Return the squared Mahalanobis distances (n,) of the observed values of rows to component c."""
+        assert points.observed is not None
+        return self._parts(points.dense(), points.observed, patterns_of(points.observed), c)[1]
 
     def _parts(self, X: Floats, observed: Mask, patterns: list[MissingPatterns], c: int) -> tuple[Doubles, Doubles]:
         """Return the costs (n,) of rows at the mean of component c, and squared distances (n,), as in `_costs`."""
@@ -203,14 +268,10 @@ class Marginals(TabulatedCosts):
             r[alike.rows[:, np.newaxis], alike.columns[alike.of]] = means
         return r, inverses
 
-    def _add(self, X: Floats, observed: Mask, c: int, share: Doubles, sums: Sums) -> None:
-        """Add rows with weights `share` (n,) to the moments about the mean of component c, in place.
-
-        sums: counts (C,), first (C, D) and second moments (C, D, D). Missing values contribute their conditional means
-        and covariances, given the observed values of the row.
-        """
-        patterns, (counts, first, second) = patterns_of(observed), sums
-        r, inverses = self._completed(X, observed, patterns, c)
+    def add(self, points: Rows, c: int, share: Doubles, sums: Sums) -> None:
+        assert points.observed is not None
+        patterns, (counts, first, second) = patterns_of(points.observed), sums
+        r, inverses = self._completed(points.dense(), points.observed, patterns, c)
         counts[c] += share.sum()
         first[c] += share @ r
         second[c] += (share[:, np.newaxis] * r).T @ r
@@ -235,63 +296,14 @@ class Marginals(TabulatedCosts):
         by_pieces(add, givers(kept, shares, C))
         return (scatter + scatter.transpose(0, 2, 1)) / 2
 
-    def moments(self, X: Floats, observed: Mask, kept: Ids, q: Doubles) -> Sums:
-        """Return weighted sums over rows: counts (C,), and moments about the means, first (C, D) and second (C, D, D).
-
-        kept, q (n, H): components of each row and their responsibilities
-        """
-        sums = no_moments(self.centers, full=True)
-
-        def add(given: Givers) -> None:
-            c, rows, share = given
-            self._add(X[rows], observed[rows], c, share, sums)
-
-        by_pieces(add, givers(kept, q, len(self.centers)))
-        return _symmetric(sums)
-
-    def respond(
-        self, points: Rows, weight: Doubles | None, out: Doubles | None, moments: bool
-    ) -> tuple[Ids, Doubles, Doubles, Sums]:
-        """Compute an exact E-step over all C components.
-
-        Returns for every row the best component, log Σ_c exp(−cost_c/2) and the mean cost, (n,) each. Also returns a
-        tuple of sums over rows, weighted by `weight` and responsibilities, of all components: counts (C,), and moments
-        about the means, first (C, D) and second (C, D, D).
-        weight (n,): weights of the rows, or None    out (n, C): array to which responsibilities are written, or None
-        moments: whether counts and moments are computed; if not, they are zeros
-        """
-        C, n, origin = len(self.centers), len(points), self.origin()
-        labels, log_sum, mean = np.empty(n, dtype=np.int32), np.empty(n), np.empty(n)
-        sums = no_moments(self.centers, full=True)
-        for begin in range(0, n, _BLOCK):
-            block = points[begin : begin + _BLOCK]
-            rows, costs = slice(begin, begin + len(block)), np.empty((len(block), C))
-
-            def table(piece: slice, block: Rows = block, costs: Doubles = costs) -> None:
-                costs[piece] = self.table(block[piece], slice(None), origin)
-
-            by_pieces(table, (slice(place, place + _PIECE) for place in range(0, len(block), _PIECE)))
-            q, log_sum[rows], mean[rows] = posterior(costs, -0.5)
-            labels[rows] = narrowed(costs, points.dtype).argmin(axis=1)
-            if out is not None:
-                out[rows] = q
-            if moments:
-                share = q if weight is None else q * weight[rows, np.newaxis]
-
-                def add(c: int, block: Rows = block, share: Doubles = share) -> None:
-                    piece = block[share[:, c] != 0]
-                    assert piece.observed is not None
-                    self._add(piece.dense(), piece.observed, c, share[share[:, c] != 0, c], sums)
-
-                by_pieces(add, range(C))
-        return labels, log_sum, mean, _symmetric(sums)
-
-    def imputed(self, X: Floats, observed: Mask, ids: Ids, q: Doubles, normal: Doubles | None) -> Doubles:
+    def imputed(self, points: Rows, ids: Ids, q: Doubles, normal: Doubles | None) -> Doubles:
         """Return rows (n, D) with missing values replaced by expected values Σ_c q_c E[x | x_o, c], or by random ones.
 
         x_o: observed values of a row    ids (n, H): components    q (n, H): responsibilities
         normal (n, D): standard normal numbers; if given, missing values are drawn from the only component (H = 1)
         """
+        assert points.observed is not None
+        X, observed = points.dense(), points.observed
 
         def filled(c: int, rows: NDArray[np.intp]) -> Doubles:
             patterns = patterns_of(observed[rows])

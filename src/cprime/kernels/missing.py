@@ -1,5 +1,6 @@
 """Rows with missing values. Their costs under Gaussians are −2 log of the marginal density of the observed values."""
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
@@ -21,6 +22,7 @@ from cprime.kernels.narrow import NarrowRows
 from cprime.kernels.offered import among_offered
 from cprime.kernels.partial import Evidence, SearchResult, search_lists, top_k
 from cprime.kernels.rows import Dense, Rows, gather
+from cprime.kernels.sums import moments
 from cprime.kernels.tables import Givers, Group, givers, groups
 
 Places = NDArray[np.intp]
@@ -70,42 +72,24 @@ def _firsts(array: Floats, observed: Mask, otherwise: float) -> Floats:
     return np.where(observed.any(axis=0), found, array.dtype.type(otherwise))
 
 
-class MissingRows(Dense):
-    """Rows of an array with missing values.
+class MarginalRows(Dense):
+    """Base class of rows of an array whose costs under Gaussians are −2 log of marginal densities.
 
-    array (n, D): the values; missing ones are replaced by placeholders
-    observed (n, D) bool: mask of the values that are not missing
-
-    Three groups of methods use only the observed values: those that take Gaussians, `own_distances`, and `distances`.
-    Searches for nearest centers, also in cells (groups of centers), read the placeholders like observed values.
+    `marginals` returns the densities. Methods that take Gaussians use them; all others use the array alone.
     """
 
-    observed: Mask
+    @abstractmethod
+    def marginals(self, components: GaussianParameters) -> Any:
+        """Return the search structure and kernels of the marginal densities of Gaussians, for these rows."""
 
-    def __init__(self, array: Floats, observed: Mask):
-        super().__init__(array)
-        self.observed = observed
-        self.nbytes += observed.nbytes
+    def _by_kind(
+        self, of_complete: Callable[[Dense, Places], Arrays], of_marginal: Callable[[Self, Places], Arrays]
+    ) -> Arrays:
+        """Return `of_marginal` of all rows and their indices (n,): arrays of length n.
 
-    def __getitem__(self, rows: slice | NDArray, /) -> Self:
-        if isinstance(rows, slice):
-            return type(self)(self.array[rows], self.observed[rows])
-        rows = np.flatnonzero(rows) if rows.dtype == bool else rows
-        return type(self)(gather(self, rows), self.observed[rows])
-
-    def first(self) -> Floats:
-        return _firsts(self.array, self.observed, np.nan)
-
-    def extent(self, origin: Floats | None = None, *, n_threads: int | None = None) -> tuple[float, float]:
-        """Return the greatest |x_nk| and |x_nk − origin_k| over the observed values x_nk [data unit]; origin (D,)."""
-        if not self.observed.size:
-            return 0.0, 0.0
-        start = np.nan_to_num(self.first() if origin is None else origin)
-        return Dense(np.where(self.observed, self.array, start)).extent(start, n_threads=n_threads)
-
-    def alike(self, array: Floats) -> Self:
-        more = array.shape[1] - self.shape[1]
-        return type(self)(array, np.pad(self.observed, ((0, 0), (0, more)), constant_values=True))
+        of_complete: the same function for rows whose costs are those of the Gaussians, if a subclass has any
+        """
+        return of_marginal(self, np.arange(len(self)))
 
     def nearest(
         self, components: Measure, n_kept: int = 1, *, hint: Ids | None = None, n_threads: int | None = None
@@ -159,13 +143,124 @@ class MissingRows(Dense):
             more: Any = {"evidence": evidence, "sample_weight": _rows_of(weights, rows)}
             return added(X.search_lists(components, lists, previous[rows], n_kept, _rows_of(extra, rows), **more))
 
-        def of_missing(X: Self, rows: Places) -> tuple[Ids, Floats, Ids]:
+        def of_marginal(X: Self, rows: Places) -> tuple[Ids, Floats, Ids]:
             costs, more, weight = X.marginals(components).costs, _rows_of(extra, rows), _rows_of(weights, rows)
             return added(among_offered(costs, X, lists, previous[rows], n_kept, more, evidence, weight))
 
         with limited(n_threads):
-            kept, costs, counts = self._by_kind(of_complete, of_missing)
+            kept, costs, counts = self._by_kind(of_complete, of_marginal)
         return SearchResult(kept, costs, counts, reduce(Evidence.joined, looked) if looked else None)
+
+    def moments(
+        self,
+        components: Measure,
+        kept: Ids,
+        responsibilities: Doubles | None = None,
+        sample_weight: Floats | None = None,
+        *,
+        full: bool,
+        n_threads: int | None = None,
+    ) -> tuple[Doubles, Doubles, Doubles]:
+        if not isinstance(components, GaussianParameters):
+            more: Any = {"full": full, "n_threads": n_threads}
+            return moments(self, components, kept, responsibilities, sample_weight, **more)
+        weight = check.array(sample_weight, "sample_weight", np.float64, len(self))
+        q = np.ones(kept.shape) if responsibilities is None else responsibilities
+        found: list[Sums] = []
+
+        def of_complete(X: Dense, rows: Places) -> tuple[()]:
+            found.append(X.moments(components, kept[rows], q[rows], _rows_of(weight, rows), full=full))
+            return ()
+
+        def of_marginal(X: Self, rows: Places) -> tuple[()]:
+            shares = q[rows] if weight is None else q[rows] * weight[rows, np.newaxis]
+            found.append(X.marginals(components).moments(X, kept[rows], shares))
+            return ()
+
+        with limited(n_threads):
+            self._by_kind(of_complete, of_marginal)
+        return _sums(found)
+
+    def imputed(self, components: GaussianParameters, ids: Ids, q: Doubles, normal: Doubles | None = None) -> Doubles:
+        """Return the rows (n, D) with missing values replaced by expected or random values.
+
+        ids, q (n, H): components of each row and their responsibilities
+        normal (n, D): standard normal numbers; if given, missing values are drawn from the only component (H = 1)
+        """
+        return self.marginals(components).imputed(self, ids, q, normal)
+
+    def respond(
+        self,
+        components: GaussianParameters,
+        sample_weight: Floats | None = None,
+        *,
+        moments: bool = True,
+        n_threads: int | None = None,
+    ) -> Responses:
+        weight = check.array(sample_weight, "sample_weight", np.float64, len(self))
+        sums: list[Sums] = []
+
+        def of_complete(X: Dense, rows: Places) -> tuple[Ids, Doubles, Doubles]:
+            found = X.respond(components, _rows_of(weight, rows), moments=moments)
+            sums.append((found.counts, found.first, found.second))
+            return found.labels, found.log_sum, found.mean
+
+        def of_marginal(X: Self, rows: Places) -> tuple[Ids, Doubles, Doubles]:
+            labels, log_sum, mean, own = X.marginals(components).respond(X, _rows_of(weight, rows), None, moments)
+            sums.append(own)
+            return labels, log_sum, mean
+
+        with limited(n_threads):
+            labels, log_sum, mean = self._by_kind(of_complete, of_marginal)
+        return Responses(labels, log_sum, mean, *_sums(sums if moments else sums[:1]))
+
+    def responsibilities(self, components: GaussianParameters, *, n_threads: int | None = None) -> Doubles:
+        def of_marginal(X: Self, rows: Places) -> tuple[Doubles]:
+            out = np.empty((len(X), len(components.means)))
+            X.marginals(components).respond(X, None, out, moments=False)
+            return (out,)
+
+        with limited(n_threads):
+            (found,) = self._by_kind(lambda X, rows: (X.responsibilities(components),), of_marginal)
+        return found
+
+
+class MissingRows(MarginalRows):
+    """Rows of an array with missing values.
+
+    array (n, D): the values; missing ones are replaced by placeholders
+    observed (n, D) bool: mask of the values that are not missing
+
+    Three groups of methods use only the observed values: those that take Gaussians, `own_distances`, and `distances`.
+    Searches for nearest centers, also in cells (groups of centers), read the placeholders like observed values.
+    """
+
+    observed: Mask
+
+    def __init__(self, array: Floats, observed: Mask):
+        super().__init__(array)
+        self.observed = observed
+        self.nbytes += observed.nbytes
+
+    def __getitem__(self, rows: slice | NDArray, /) -> Self:
+        if isinstance(rows, slice):
+            return type(self)(self.array[rows], self.observed[rows])
+        rows = np.flatnonzero(rows) if rows.dtype == bool else rows
+        return type(self)(gather(self, rows), self.observed[rows])
+
+    def first(self) -> Floats:
+        return _firsts(self.array, self.observed, np.nan)
+
+    def extent(self, origin: Floats | None = None, *, n_threads: int | None = None) -> tuple[float, float]:
+        """Return the greatest |x_nk| and |x_nk − origin_k| over the observed values x_nk [data unit]; origin (D,)."""
+        if not self.observed.size:
+            return 0.0, 0.0
+        start = np.nan_to_num(self.first() if origin is None else origin)
+        return Dense(np.where(self.observed, self.array, start)).extent(start, n_threads=n_threads)
+
+    def alike(self, array: Floats) -> Self:
+        more = array.shape[1] - self.shape[1]
+        return type(self)(array, np.pad(self.observed, ((0, 0), (0, more)), constant_values=True))
 
     def own_distances(self, centers: Floats, labels: Ids, *, n_threads: int | None = None) -> Floats:
         """Return ‖x_n − μ_c‖² to the center c = labels[n], summed over the observed columns of each row: (n,)."""
@@ -207,26 +302,14 @@ class MissingRows(Dense):
         kept, responsibilities (n, H): components of each row, and responsibilities    full: whether second moments
         are matrices
         """
-        weight = check.array(sample_weight, "sample_weight", np.float64, len(self))
+        if isinstance(components, GaussianParameters):
+            more: Any = {"full": full, "n_threads": n_threads}
+            return super().moments(components, kept, responsibilities, sample_weight, **more)
         q = np.ones(kept.shape) if responsibilities is None else responsibilities
-        if not isinstance(components, GaussianParameters):
-            shares = q if weight is None else q * weight[:, np.newaxis]
-            with limited(n_threads):
-                return _about_centers(self, check.matrix(components, "centers", self, 1), kept, shares, full)
-        found: list[Sums] = []
-
-        def of_complete(X: Dense, rows: Places) -> tuple[()]:
-            found.append(X.moments(components, kept[rows], q[rows], _rows_of(weight, rows), full=full))
-            return ()
-
-        def of_missing(X: Self, rows: Places) -> tuple[()]:
-            shares = q[rows] if weight is None else q[rows] * weight[rows, np.newaxis]
-            found.append(X.marginals(components).moments(X.array, X.observed, kept[rows], shares))
-            return ()
-
+        weight = check.array(sample_weight, "sample_weight", np.float64, len(self))
+        shares = q if weight is None else q * weight[:, np.newaxis]
         with limited(n_threads):
-            self._by_kind(of_complete, of_missing)
-        return _sums(found)
+            return _about_centers(self, check.matrix(components, "centers", self, 1), kept, shares, full)
 
     def squared_distances(self, components: GaussianParameters, kept: Ids) -> Doubles:
         """Return the squared Mahalanobis distances of each row's observed values to its H components: (n, H).
@@ -238,7 +321,7 @@ class MissingRows(Dense):
         def measure(group: Group) -> None:
             c, places = group
             rows = places // kept.shape[1]
-            squared[places] = marginals.squared_distances(self.array[rows], self.observed[rows], c)
+            squared[places] = marginals.squared_distances(self[rows], c)
 
         by_pieces(measure, groups(kept.reshape(-1), len(components.means)))
         return squared.reshape(kept.shape)
@@ -259,51 +342,8 @@ class MissingRows(Dense):
         given = check.gaussians(components, self)
         return (DiagonalMarginals if given.factors.ndim == 2 else Marginals)(given)
 
-    def imputed(self, components: GaussianParameters, ids: Ids, q: Doubles, normal: Doubles | None = None) -> Doubles:
-        """Return the rows (n, D) with missing values replaced by expected or random values.
-
-        ids, q (n, H): components of each row and their responsibilities
-        normal (n, D): standard normal numbers; if given, missing values are drawn from the only component (H = 1)
-        """
-        return self.marginals(components).imputed(self.array, self.observed, ids, q, normal)
-
-    def respond(
-        self,
-        components: GaussianParameters,
-        sample_weight: Floats | None = None,
-        *,
-        moments: bool = True,
-        n_threads: int | None = None,
-    ) -> Responses:
-        weight = check.array(sample_weight, "sample_weight", np.float64, len(self))
-        sums: list[Sums] = []
-
-        def of_complete(X: Dense, rows: Places) -> tuple[Ids, Doubles, Doubles]:
-            found = X.respond(components, _rows_of(weight, rows), moments=moments)
-            sums.append((found.counts, found.first, found.second))
-            return found.labels, found.log_sum, found.mean
-
-        def of_missing(X: Self, rows: Places) -> tuple[Ids, Doubles, Doubles]:
-            labels, log_sum, mean, own = X.marginals(components).respond(X, _rows_of(weight, rows), None, moments)
-            sums.append(own)
-            return labels, log_sum, mean
-
-        with limited(n_threads):
-            labels, log_sum, mean = self._by_kind(of_complete, of_missing)
-        return Responses(labels, log_sum, mean, *_sums(sums if moments else sums[:1]))
-
-    def responsibilities(self, components: GaussianParameters, *, n_threads: int | None = None) -> Doubles:
-        def of_missing(X: Self, rows: Places) -> tuple[Doubles]:
-            out = np.empty((len(X), len(components.means)))
-            X.marginals(components).respond(X, None, out, moments=False)
-            return (out,)
-
-        with limited(n_threads):
-            (found,) = self._by_kind(lambda X, rows: (X.responsibilities(components),), of_missing)
-        return found
-
     def _by_kind(
-        self, of_complete: Callable[[Dense, Places], Arrays], of_missing: Callable[[Self, Places], Arrays]
+        self, of_complete: Callable[[Dense, Places], Arrays], of_marginal: Callable[[Self, Places], Arrays]
     ) -> Arrays:
         """Apply a function to the complete rows, and another one to rows with missing values.
 
@@ -316,8 +356,8 @@ class MissingRows(Dense):
         if not len(others):
             return of_complete(Dense(self.array), places)
         if not len(places):
-            return of_missing(self, others)
-        parts = of_complete(Dense(gather(self, places)), places), of_missing(self[others], others)
+            return of_marginal(self, others)
+        parts = of_complete(Dense(gather(self, places)), places), of_marginal(self[others], others)
         out = [np.empty((len(self), *one.shape[1:]), one.dtype) for one in parts[0]]
         for rows, made in zip((places, others), parts, strict=True):
             for array, part in zip(out, made, strict=True):

@@ -130,6 +130,7 @@ ESTIMATORS = {
     "StudentTMixture, diag": mixture(
         cprime.StudentTMixture, "missing", searches=("full", "graph"), covariance_type="diag", dof="shared"
     ),
+    "LaplaceMixture": mixture(cprime.LaplaceMixture, "missing"),
     "PoissonMixture": mixture(cprime.PoissonMixture, "sparse"),
     "CategoricalMixture": mixture(cprime.CategoricalMixture, "sparse", "missing", n_init=1),
     "SoftKMeans": Options(cprime.SoftKMeans, USUAL, active=ACTIVE),
@@ -310,7 +311,7 @@ def start_of(each: Configuration, X: Any, weights: NDArray[np.float64] | None) -
     rows = (X.toarray() if each.rows == "sparse" else X)[at].astype(float)
     rows = np.where(np.isnan(rows), 0.5, rows)
     name = each.estimator.partition(",")[0]
-    if name in ("GaussianMixture", "StudentTMixture"):
+    if name in ("GaussianMixture", "StudentTMixture", "LaplaceMixture"):
         return {"means_init": rows, "reg_covar": 0.1}
     if name == "PoissonMixture":
         return {"rates_init": rows + 0.5}

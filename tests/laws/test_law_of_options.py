@@ -203,6 +203,11 @@ ESTIMATORS = {
         "dof": Option(always(4.0), lambda fit, value: (fit.dof_ == value).all()),
         "missing": MISSING,
     },
+    cprime.LaplaceMixture: {name: GAUSSIAN[name] for name in GAUSSIAN.keys() - {"momentum", "precisions_init"}}
+    | {
+        "reg_covar": Option(always(9.0), lambda fit, value: 2.001 * fit.scales_.min() ** 2 >= value),
+        "missing": MISSING,
+    },
     cprime.PoissonMixture: MIXTURE | {"rates_init": Option(lambda X, C: X[:C] + 0.5)},
     cprime.CategoricalMixture: MIXTURE
     | {
@@ -220,6 +225,7 @@ USUAL_OF = {
     cprime.KMeans: {},
     cprime.GaussianMixture: {"covariance_type": "diag"},
     cprime.StudentTMixture: {"covariance_type": "diag"},
+    cprime.LaplaceMixture: {},
     cprime.PoissonMixture: {},
     cprime.CategoricalMixture: {"n_init": 1},
 }

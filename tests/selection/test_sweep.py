@@ -163,7 +163,7 @@ def test_wrong_arguments_are_refused():
         (
             {"estimator": clone},
             TypeError,
-            "estimator must be a KMeans, .* or CategoricalMixture, got function",
+            "estimator must be a KMeans, .* a GaussianMixture, got function",
         ),
         ({"estimator": KMeans(3, init=X[:3])}, ValueError, "init must not be given for one number of components"),
         ({"estimator": GaussianMixture(3, means_init=X[:3], **EQUAL)}, ValueError, "means_init must not be given"),

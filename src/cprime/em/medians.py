@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from cprime.execution.block import Block
+from cprime.model.laplace import median_of
 
 _VALUES = 2**22  # largest number of distances that are computed at a time
 HISTORY = np.dtype([("inertia", float), ("n_moved", np.int64), ("seconds", float)])
@@ -77,27 +78,14 @@ def medians(X: NDArray, labels: NDArray, weights: NDArray | None, centers: NDArr
     """Return the medians of the rows of each cluster, (C, D).
 
     centers (C, D): present centers; a cluster without points of positive weight keeps its center
-    A row of weight 2 counts as two rows. If exactly half of the weight lies on each side of a gap between two values,
-    the median is the mean of both.
     """
     out = centers.copy()
     order = np.argsort(labels, kind="stable")
     bounds = np.searchsorted(labels[order], np.arange(len(centers) + 1))
+    weights = np.ones(len(X)) if weights is None else weights
     for c in range(len(centers)):
         rows = order[bounds[c] : bounds[c + 1]]
-        if weights is not None:
-            rows = rows[weights[rows] > 0]
-        if not len(rows):
-            continue
-        if weights is None:
-            out[c] = np.median(X[rows].astype(np.float64), axis=0)
-            continue
-        ranks = np.argsort(X[rows], axis=0, kind="stable")
-        mass = np.cumsum(weights[rows][ranks], axis=0)
-        half = mass[-1] / 2
-        values = np.take_along_axis(X[rows], ranks, axis=0).astype(np.float64)
-        low = (mass < half * (1 - 1e-12)).sum(axis=0)
-        high = np.minimum((mass <= half * (1 + 1e-12)).sum(axis=0), len(rows) - 1)
-        columns = np.arange(X.shape[1])
-        out[c] = (values[low, columns] + values[high, columns]) / 2
+        rows = rows[weights[rows] > 0]
+        if len(rows):
+            out[c] = median_of(X[rows], weights[rows])
     return out

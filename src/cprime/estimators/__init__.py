@@ -26,6 +26,7 @@ from cprime.estimators.kmeans import KMeans
 from cprime.estimators.kmeans_1d import KMeans1D
 from cprime.estimators.kmedians import KMedians
 from cprime.estimators.kmedoids import KMedoids
+from cprime.estimators.laplace_mixture import LaplaceMixture
 from cprime.estimators.many import Many, fit_many
 from cprime.estimators.memory_limit import Memory
 from cprime.estimators.noise import Noisy
@@ -46,6 +47,7 @@ __all__ = [
     "KMeans1D",
     "KMedians",
     "KMedoids",
+    "LaplaceMixture",
     "Many",
     "Memory",
     "Noisy",

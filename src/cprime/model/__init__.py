@@ -12,6 +12,8 @@ point, from which log p(c, x) = `log_scale` + `scale` · cost:
   matrices (`factor_costs.py`). `factor_steps.py`: moments and M-steps, also for rows with missing values.
 - `linear.py`: base of families whose log-density is linear in a transformed row, by products with natural parameters:
   `poisson.py` for counts, and `categorical.py` for categories, which are read as zeros and ones.
+- `laplace.py`: independent Laplace columns with one scale for each component and column, or shared ones; the M-step of
+  weighted medians needs the rows.
 - `student_t.py`: t distributions with the parameters of diag, spherical or full; moments and M-step use q u in place of
   q.
 
@@ -34,6 +36,7 @@ from cprime.model.base import FAMILIES, register
 from cprime.model.categorical import CATEGORICAL, Categorical
 from cprime.model.factors import FactorAnalyzers, PrincipalComponents
 from cprime.model.interface import Model
+from cprime.model.laplace import LAPLACE, Laplace
 from cprime.model.own_covariance import Diag, FullCovariance, Spherical
 from cprime.model.poisson import POISSON, Poisson
 from cprime.model.pooled import PooledSpherical
@@ -52,6 +55,7 @@ from cprime.model.tied_spherical import TiedSpherical
 __all__ = [
     "CATEGORICAL",
     "FAMILIES",
+    "LAPLACE",
     "POISSON",
     "STUDENT_T",
     "Array",
@@ -59,6 +63,7 @@ __all__ = [
     "Diag",
     "FactorAnalyzers",
     "FullCovariance",
+    "Laplace",
     "Model",
     "Poisson",
     "PooledSpherical",

@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime._utils.messages import require
-from cprime.estimators import CategoricalMixture, GaussianMixture, KMeans, PoissonMixture, StudentTMixture
+from cprime.estimators import KMeans
+from cprime.estimators.mixture import Mixture as AnyMixture
 from cprime.estimators.validation import check_choice, check_real
 from cprime.selection.criteria import elbow
 
-ACCEPTED = "a KMeans, GaussianMixture, StudentTMixture, PoissonMixture or CategoricalMixture"
-Mixture = KMeans | GaussianMixture | StudentTMixture | PoissonMixture | CategoricalMixture
+ACCEPTED = "a KMeans or a mixture, such as a GaussianMixture"
+Mixture = KMeans | AnyMixture
 
 LOWER_IS_BETTER = {"bic": True, "icl": True, "aic": True, "free_energy_bic": True, "held_out": False}
 _COLUMNS = (

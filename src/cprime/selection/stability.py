@@ -150,7 +150,7 @@ def stability(
 
     Parameters
     ----------
-    estimator : KMeans, GaussianMixture, StudentTMixture, PoissonMixture or CategoricalMixture
+    estimator : KMeans, or a mixture of any class
         Template; its number of clusters and `random_state` are replaced.
     X : array-like or sparse array (k-means only) of shape (n_samples, n_features)
     n_clusters : int or iterable of int

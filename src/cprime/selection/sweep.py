@@ -94,7 +94,7 @@ def sweep(
 
     Parameters
     ----------
-    estimator : KMeans, GaussianMixture, StudentTMixture, PoissonMixture or CategoricalMixture
+    estimator : KMeans, or a mixture of any class
         Estimator to fit; it is cloned and not changed. Its `n_components` or `n_clusters`, `n_init` and `random_state`
         are set here; an `n_active` above C means C. For k-means the likelihood is that of the isotropic mixture,
         as in its method `bounds`.

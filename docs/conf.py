@@ -50,6 +50,7 @@ GALLERY = (  # as one would learn: small data, how many clusters, what clusters 
         "choosing_c",
         "lower_bounds",
         "clusters_from_components",
+        "components_that_vanish",
         "documents",
         "outliers",
         "heavy_tails",

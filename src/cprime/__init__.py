@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from cprime import callbacks, coresets, datasets, plots, search, seeding, selection, sklearn, theory, tl
     from cprime.combining import combine
     from cprime.estimators import (
+        BayesianGaussianMixture,
         Bounds,
         CategoricalMixture,
         ConditionalMixtures,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "BayesianGaussianMixture",
     "Bounds",
     "CategoricalMixture",
     "ConditionalMixtures",
@@ -85,6 +87,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "BayesianGaussianMixture": "cprime.estimators",
     "Bounds": "cprime.estimators",
     "CategoricalMixture": "cprime.estimators",
     "ConditionalMixtures": "cprime.estimators",

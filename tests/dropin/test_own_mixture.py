@@ -1,4 +1,4 @@
-"""`sklearn.mixture.tests.test_gaussian_mixture` with this library's classes."""
+"""scikit-learn's own tests of its Gaussian and Bayesian mixtures, with this library's classes."""
 
 import numpy as np
 import pytest
@@ -11,6 +11,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore"),  # scikit-learn's tests decide which warnings are errors
 ]
 globals().update(functions_of("sklearn.mixture.tests.test_gaussian_mixture"))
+globals().update(functions_of("sklearn.mixture.tests.test_bayesian_mixture"))
 
 
 @pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])

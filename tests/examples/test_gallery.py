@@ -101,6 +101,12 @@ def lower_bounds(said):
     assert groups < cloud < 30
 
 
+def components_that_vanish(said):
+    assert numbers("\n# of 60 components have points", "\n" + said) == [8]
+    before, after = re.findall(r"bound: (-[\d.]+), at the end (-[\d.]+)", said)[0]
+    assert float(after) > float(before)
+
+
 def clusters_from_components(said):
     """Check that joins by entropy find the shapes, other methods do not, and twelve clusters are suggested."""
     few, joined, ward, followed = numbers("ARI #\n", said)
@@ -265,6 +271,7 @@ CHECKS = {
     "choosing_c": choosing_c,
     "clusters_from_components": clusters_from_components,
     "color_quantization": color_quantization,
+    "components_that_vanish": components_that_vanish,
     "dask_cluster": dask_cluster,
     "denoising": denoising,
     "digits": digits,

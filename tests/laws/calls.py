@@ -39,7 +39,8 @@ KINDS = {
     "weights": "sample_weight weights",
     "ignored": "y verbose ax callbacks title metric_params out",
     "labels": "labels labels_true codes ids",
-    "numbers": "centers means_init precisions_init rates_init probabilities_init init_centroids means "
+    "numbers": "mean_prior covariance_prior "
+    "centers means_init precisions_init rates_init probabilities_init init_centroids means "
     "standard_deviations weights_init q log_densities ratio Y patches image values covariances",
     "count": "n_clusters n_components n_nearest n_points n_neighbors min_clusters max_clusters m d k "
     "chain_length n_cells n_local_trials n_pcs max_iter max_rounds max_rows chunk_rows",
@@ -49,11 +50,13 @@ KINDS = {
     "bytes": "max_memory limit",
     "optional": "holdout time_limit",
     "size or None": "n_active n_warmup",
-    "real": "tol epsilon reg_covar learning_decay dof stiffness regularization alpha variance side "
+    "real": "weight_concentration_prior mean_precision_prior degrees_of_freedom_prior "
+    "tol epsilon reg_covar learning_decay dof stiffness regularization alpha variance side "
     "spacing oversampling",
     "flag": "semi_supervised warm_start sample approximate sparse return_std greedy jumps momentum "
     "regroup copy transient quiet header training_labels isotropic",
-    "choice": "n_factors metric missing final_assignment covariance_type assignment method regularizer criterion unit "
+    "choice": "weight_concentration_prior_type "
+    "n_factors metric missing final_assignment covariance_type assignment method regularizer criterion unit "
     "library lists start dtype handle_unknown init init_params search use_rep layer key_added separator key",
     "seed": "random_state",
     "threads": "n_threads",
@@ -131,6 +134,7 @@ MIXTURE = {"n_components": 3, "init_params": "random_from_data", "max_iter": 9}
 ESTIMATORS: dict[str, tuple[Any, dict[str, Any]]] = {  # rows and arguments
     "KMeans": (X, SMALL),
     "GaussianMixture": (X, MIXTURE | {"reg_covar": 0.5}),
+    "BayesianGaussianMixture": (X, MIXTURE),
     "StudentTMixture": (X, MIXTURE | {"reg_covar": 0.5}),
     "LaplaceMixture": (X, MIXTURE | {"reg_covar": 0.5}),
     "PoissonMixture": (X, MIXTURE),
@@ -148,6 +152,14 @@ ESTIMATORS: dict[str, tuple[Any, dict[str, Any]]] = {  # rows and arguments
 GIVEN = {
     "KMeans": {"init": CENTERS, "fixed": CENTERS[:2], "size_max": 15, "size_min": 5},
     "GaussianMixture": {"means_init": CENTERS, "weights_init": SHARES, "precisions_init": PRECISIONS},
+    "BayesianGaussianMixture": {
+        "means_init": CENTERS,
+        "mean_prior": CENTERS[0],
+        "covariance_prior": 9 * np.eye(3),
+        "weight_concentration_prior": 0.5,
+        "mean_precision_prior": 0.5,
+        "degrees_of_freedom_prior": 4.0,
+    },
     "StudentTMixture": {"means_init": CENTERS, "weights_init": SHARES, "precisions_init": PRECISIONS, "dof": 4.0},
     "LaplaceMixture": {"means_init": CENTERS, "weights_init": SHARES},
     "PoissonMixture": {"rates_init": CENTERS, "weights_init": SHARES},

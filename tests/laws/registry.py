@@ -126,6 +126,16 @@ ESTIMATORS = {
     "GaussianMixture, equal weights, full": mixture(
         cprime.GaussianMixture, searches=("full", "graph"), covariance_type="full", weights="equal"
     ),
+    **{
+        f"BayesianGaussianMixture, {family}": mixture(
+            cprime.BayesianGaussianMixture,
+            "missing",
+            searches=("full", "graph"),
+            covariance_type=family,
+            weight_concentration_prior_type="dirichlet_process" if family in MATRICES else "dirichlet_distribution",
+        )
+        for family in ("full", "tied", "diag", "spherical")
+    },
     "StudentTMixture": mixture(cprime.StudentTMixture, "missing"),
     "StudentTMixture, diag": mixture(
         cprime.StudentTMixture, "missing", searches=("full", "graph"), covariance_type="diag", dof="shared"
@@ -313,6 +323,8 @@ def start_of(each: Configuration, X: Any, weights: NDArray[np.float64] | None) -
     name = each.estimator.partition(",")[0]
     if name in ("GaussianMixture", "StudentTMixture", "LaplaceMixture"):
         return {"means_init": rows, "reg_covar": 0.1}
+    if name == "BayesianGaussianMixture":
+        return {"means_init": rows}
     if name == "PoissonMixture":
         return {"rates_init": rows + 0.5}
     if name == "CategoricalMixture":

@@ -184,8 +184,8 @@ class Momentum(EM):
 
 
 def free_energy(model: Model, tally: Tally) -> float:
-    """Return the free energy F per unit of weight, eq. (7) of Lücke & Forster 2019 [nats].
+    """Return the free energy F per unit of weight, eq. (7) of Lücke & Forster 2019 [nats], plus that of a prior.
 
     tally: sums of an E-step. Its sum of log densities lacks the constant `log_scale` of the model, which is added here.
     """
-    return model.log_scale + tally.log_sum / tally.weight
+    return model.log_scale + (tally.log_sum + model.log_prior) / tally.weight

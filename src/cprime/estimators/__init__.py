@@ -16,6 +16,7 @@ that classes take: `fitted_mixture.py` (predictions, densities), `nearest_center
 - `memory.py`: the memory of a fit by formulas, for `planning` and for `budget.py` (`max_memory`).
 """
 
+from cprime.estimators.bayesian_mixture import BayesianGaussianMixture
 from cprime.estimators.categorical_mixture import CategoricalMixture
 from cprime.estimators.conditional_mixtures import ConditionalMixtures
 from cprime.estimators.covariances import Factors
@@ -37,6 +38,7 @@ from cprime.estimators.soft_kmeans import SoftKMeans
 from cprime.estimators.student_t_mixture import StudentTMixture
 
 __all__ = [
+    "BayesianGaussianMixture",
     "Bounds",
     "CategoricalMixture",
     "ConditionalMixtures",

@@ -194,6 +194,8 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
     def bounds(self, X: Any, sample_weight: Any = None) -> Bounds:
         """Compute free energy F, log-likelihood L, L − F and the entropy of the posteriors for the fitted parameters.
 
+        For a Bayesian mixture F is the evidence lower bound of these data, and L is that bound for C′ = C.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or a source
@@ -219,7 +221,7 @@ class Clusterer(CallbackSupportMixin, SavableEstimator):
             look = Full().look(None, components, _ANY)
             tally = data.each(stage.propose(model, components, look, _ANY)).tally
             total, weight = data.each(em.LogLikelihood(model))
-            free_energy, log_likelihood = em.free_energy(model, tally), total / weight
+            free_energy, log_likelihood = em.free_energy(model, tally), (total + model.log_prior) / weight
             entropy = tally.entropy / tally.weight
             gap = float(log_likelihood - free_energy)
         return Bounds(float(free_energy), float(log_likelihood), gap, float(entropy))

@@ -39,6 +39,7 @@ class MixtureOptions(Options):
     family: class of the models    family_options: its options by name, such as n_factors
     means_argument: name of the argument `means_init` in error messages
     continued: function that returns the parameters of an earlier fit that this one continues, or None
+    prior_of: function of the data and C that returns the prior of the parameters, an option of the family, or None
     bound_before: F at the end of that earlier fit, with which the first iteration is compared by `tol`; ∞ in a new fit
     """
 
@@ -62,6 +63,7 @@ class MixtureOptions(Options):
     checkpoint: Any = None
     means_argument: str = "means_init"
     continued: Callable[[], Model] | None = None
+    prior_of: Callable[[Data, int], Any] | None = None
     bound_before: float = np.inf
 
     def plan(self, data: Data, labels: Labels = None) -> em.FitPlan:
@@ -101,6 +103,9 @@ class MixtureOptions(Options):
         quick: whether a faster initialization suffices, because the data are only a batch
         Raises ValueError or TypeError if an option is invalid, or does not go with others or with the data.
         """
+        if self.prior_of is not None:
+            prior = self.prior_of(data, self.n_components)
+            return replace(self, prior_of=None, family_options={"hyper": prior}).problem(data, labels, quick)
         plan = self.plan(data, labels)
         init, given = self._start(data)
         if labels is not None and isinstance(init, str) and init == DIVERSE:
@@ -130,6 +135,8 @@ class MixtureOptions(Options):
             model, shape = self.continued(), (C, data.n_features)
             if model.centers.shape != shape:
                 raise ValueError(f"warm_start needs means_ of shape {shape}, got {model.centers.shape}.")
+            if "hyper" in self.family_options:
+                model = self.family.with_prior(model, self.family_options["hyper"])
             return model.centers, GivenParameters.like(model.with_missing() if data.has_missing else model)
         given = GivenParameters.of(self, data)
         init = self.init_params

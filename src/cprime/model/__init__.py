@@ -14,6 +14,7 @@ point, from which log p(c, x) = `log_scale` + `scale` · cost:
   `poisson.py` for counts, and `categorical.py` for categories, which are read as zeros and ones.
 - `laplace.py`: independent Laplace columns with one scale for each component and column, or shared ones; the M-step of
   weighted medians needs the rows.
+- `conjugate.py`: families with a conjugate prior; `bayesian.py`: posteriors of all parameters (variational Bayes).
 - `student_t.py`: t distributions with the parameters of diag, spherical or full; moments and M-step use q u in place of
   q.
 
@@ -33,6 +34,7 @@ so F may fall slightly if variances are of this size. For `tied_spherical` it is
 
 from cprime._utils.declared import Array
 from cprime.model.base import FAMILIES, register
+from cprime.model.bayesian import BAYESIAN, BayesianPrior
 from cprime.model.categorical import CATEGORICAL, Categorical
 from cprime.model.factors import FactorAnalyzers, PrincipalComponents
 from cprime.model.interface import Model
@@ -53,12 +55,14 @@ from cprime.model.tied import Tied
 from cprime.model.tied_spherical import TiedSpherical
 
 __all__ = [
+    "BAYESIAN",
     "CATEGORICAL",
     "FAMILIES",
     "LAPLACE",
     "POISSON",
     "STUDENT_T",
     "Array",
+    "BayesianPrior",
     "Categorical",
     "Diag",
     "FactorAnalyzers",

@@ -95,6 +95,7 @@ class Family:
     reg_covar: float = 0.0
     scale: Any = -0.5
     log_scale: Any = 0.0
+    log_prior: Any = 0.0
     least_variances: Any = None
     n_singular: Any = 0
     noise: Any = _undefined("define `noise` or `drawn`")
@@ -193,6 +194,11 @@ class Gaussian(Family):
     variances: Any
     _offsets: Any  # costs −2 log p(c, μ_c) at the means: log |2πΣ_c| − 2 log π_c (C,), for covariances Σ and weights π
 
+    @cached
+    def _log_weights(self) -> NDArray[np.float64]:
+        """Logarithm (C,) of the factors of the component densities in p(c, x): log π_c."""
+        return log_weights(self.weights, self.centers)
+
     @property
     def log_scale(self) -> float:
         """Part of log p(c, x) that is the same for all components and points: −½ times the least offset [nats].
@@ -238,6 +244,14 @@ class Gaussian(Family):
             rows = self.imputed(X, labels[:, np.newaxis], np.ones((len(labels), 1)))
         return np.subtract(rows, self.centers[labels], dtype=np.float64)
 
+    def _new_means(self, moments: Any) -> NDArray[np.float64]:
+        """Return the new means (C, D) of an M-step."""
+        return means_of(moments.counts, moments.sums, self.centers)
+
+    def _new_weights(self, counts: NDArray[np.float64]) -> dict[str, Any]:
+        """Return a dict of the new parameters that depend only on the weights `counts` (C,) of the components."""
+        return {"weights": new_weights(self.weights, counts)}
+
     def _places(self, columns: NDArray[np.intp]) -> Floats:
         """Return the centers restricted to the k columns with these indices: (C, k)."""
         return np.ascontiguousarray(self.centers[:, columns])
@@ -269,7 +283,7 @@ class Embedded(Gaussian):
     @cached
     def _handicap(self) -> NDArray[np.float64]:
         """Last coordinate (C,) of embedded centers, √(log(π_c / max π) / scale), if weights π are free."""
-        logs = log_weights(self.weights, self.centers)
+        logs = self._log_weights
         return np.sqrt((logs.max() - logs) / -self.scale)
 
     def density_limit(self, X: Rows) -> float | NDArray[np.float64]:

@@ -118,6 +118,14 @@ class Model(Protocol):
         ...
 
     @property
+    def log_prior(self) -> float:
+        """Term that F has in addition to the sum over points [nats], 0 for estimates by maximum likelihood.
+
+        It is log p(Θ) for estimates with a prior, or −KL(q(Θ) ‖ p(Θ)) for variational posteriors q(Θ).
+        """
+        ...
+
+    @property
     def least_variances(self) -> NDArray[np.float64] | None:
         """Least variance of a coordinate of each component, given its other coordinates: (C,) [data unit²]; None if the
         components share one covariance.

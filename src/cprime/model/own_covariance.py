@@ -17,7 +17,7 @@ from cprime._utils.values import cached, replace
 from cprime.execution.block import Block
 from cprime.execution.statistics import Sums
 from cprime.kernels import Dense, Exact, Floats, GaussianParameters, Responses, Rows, without_negligible
-from cprime.model.base import Gaussian, expect_gaussians, log_weights, means_of, new_weights, register
+from cprime.model.base import Gaussian, expect_gaussians, register
 from cprime.model.conditional import Conditional, others
 from cprime.model.covariance import (
     DataScale,
@@ -113,14 +113,14 @@ class OwnCovariance(Gaussian, ABC):
     def _offsets(self) -> NDArray[np.float64]:
         """Costs at the means, called offsets: log |2πΣ_c| − 2 log π_c (C,) for covariances Σ_c and weights π_c."""
         constant = self.n_features * math.log(2 * math.pi)
-        return constant - 2 * self.factors[1] - 2 * log_weights(self.weights, self.centers)
+        return constant - 2 * self.factors[1] - 2 * self._log_weights
 
     @cached
     def gaussians(self) -> GaussianParameters:
         """Parameters of the Gaussians for kernels; costs are −2 log p(c, x) minus a constant for all components."""
         dtype, least = self.centers.dtype, self._offsets.min()
         offsets = self._offsets - least
-        empty = -2 * log_weights(self.weights, self.centers) - least  # costs of rows without observed values
+        empty = -2 * self._log_weights - least  # costs of rows without observed values
         exact = Exact(offsets, empty, self.factors[0] if self.full else None)
         return GaussianParameters(self.centers, within(self.factors[0], dtype), within(offsets, dtype), exact=exact)
 
@@ -166,7 +166,7 @@ class OwnCovariance(Gaussian, ABC):
         total: number by which families with one common covariance divide the scatter; None is the weight of all points
         """
         total = float(moments.counts.sum()) if total is None else total
-        means = means_of(moments.counts, moments.sums, self.centers)
+        means = self._new_means(moments)
         second = self._second_about(means, moments, total)
         variances = np.atleast_2d(np.diagonal(second, axis1=-2, axis2=-1)) if self.full else second
         scale = DataScale.measure(moments.counts, means, variances, self.centers.dtype)
@@ -175,8 +175,7 @@ class OwnCovariance(Gaussian, ABC):
         if self.fixed:
             fixed = list(self.fixed)
             centers[fixed], covariances[fixed] = self.centers[fixed], self.covariances[fixed]
-        weights = new_weights(self.weights, moments.counts)
-        return replace(self, centers=centers, covariances=covariances, weights=weights)
+        return replace(self, centers=centers, covariances=covariances, **self._new_weights(moments.counts))
 
     def _second_about(self, means: NDArray[np.float64], moments: OwnMoments, total: float) -> NDArray[np.float64]:
         """Return the mean of (x − μ)(x − μ)ᵀ over the points x of each component, about its new mean μ in `means`.

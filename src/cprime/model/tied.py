@@ -21,9 +21,6 @@ from cprime.model.base import (
     Embedded,
     Gaussian,
     expect_gaussians,
-    log_weights,
-    means_of,
-    new_weights,
     register,
     rows_of_piece,
 )
@@ -240,9 +237,7 @@ class Tied(Whitened, Embedded):
     def log_scale(self) -> float:
         """Part of log p(c, x) that is equal for all components and points, max_c log π_c − ½ log |2πΣ| [nats]."""
         log_determinant = 2 * float(np.log(np.diagonal(self._lower)).sum())
-        return float(log_weights(self.weights, self.centers).max()) - 0.5 * (
-            self.n_features * math.log(2 * math.pi) + log_determinant
-        )
+        return float(self._log_weights.max()) - 0.5 * (self.n_features * math.log(2 * math.pi) + log_determinant)
 
     def expect_all(self, block: Block) -> Expected:
         """Return the result of an exact E-step of a block; rows are whitened in pieces, to limit memory."""
@@ -265,14 +260,14 @@ class Tied(Whitened, Embedded):
         prior: scatter T of all points about their mean m, of total weight W
         """
         assert prior is not None
-        means = means_of(moments.counts, moments.sums, self.centers)
+        means = self._new_means(moments)
         second = self._within(moments.counts, means, np.asarray(prior.squares), prior.mean) / moments.weight
         scale = DataScale.measure(moments.counts, means, np.diagonal(second)[np.newaxis], self.centers.dtype)
         return replace(
             self,
             centers=means.astype(self.centers.dtype),
             covariances=self._shaped(moments.counts / moments.counts.sum(), second, scale),
-            weights=new_weights(self.weights, moments.counts),
+            **self._new_weights(moments.counts),
         )
 
     def hold_centers(self, moments: TiedMoments, prior: Scatter | None = None) -> tuple[TiedMoments, Scatter]:

@@ -10,7 +10,7 @@ from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
-from cprime.estimators import GaussianMixture, KMeans, SoftKMeans, StudentTMixture
+from cprime.estimators import BayesianGaussianMixture, GaussianMixture, KMeans, SoftKMeans, StudentTMixture
 from cprime.estimators.fitted import centers_of, data_for, model_of, without_names, without_preparation
 from cprime.estimators.opening import preparation_of
 from cprime.estimators.validation import as_search
@@ -28,10 +28,11 @@ class FromStart(Full):
 
 
 def check_fitted(estimator: Any) -> None:
-    """Raise an error unless `estimator` is a fitted `KMeans`, `GaussianMixture`, `StudentTMixture` or `SoftKMeans`."""
-    if not isinstance(estimator, KMeans | GaussianMixture | StudentTMixture | SoftKMeans):
+    """Raise an error unless `estimator` is a fitted estimator of one of these classes."""
+    if not isinstance(estimator, KMeans | GaussianMixture | BayesianGaussianMixture | StudentTMixture | SoftKMeans):
         raise TypeError(
-            f"estimator must be a KMeans, GaussianMixture, StudentTMixture or SoftKMeans, got {estimator!r}."
+            "estimator must be a KMeans, GaussianMixture, BayesianGaussianMixture, StudentTMixture or SoftKMeans, got "
+            f"{estimator!r}."
         )
     check_is_fitted(estimator)
 

@@ -28,6 +28,7 @@ SHEET = (bubbles.WIDTH, bubbles.HEIGHT)
 _KINDS = {
     "KMeans": "k-means",
     "GaussianMixture": "Gaussian mixture",
+    "BayesianGaussianMixture": "Bayesian Gaussian mixture",
     "StudentTMixture": "mixture of t distributions",
     "SoftKMeans": "soft k-means",
     "FuzzyKMeans": "fuzzy k-means",

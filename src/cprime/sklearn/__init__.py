@@ -12,10 +12,11 @@ from cprime.sklearn.bisecting import BisectingKMeans
 from cprime.sklearn.functions import k_means, kmeans_plusplus
 from cprime.sklearn.kmeans import KMeans
 from cprime.sklearn.mini_batch import MiniBatchKMeans
-from cprime.sklearn.mixture import GaussianMixture
+from cprime.sklearn.mixture import BayesianGaussianMixture, GaussianMixture
 from cprime.sklearn.patching import patch, unpatch
 
 __all__ = [
+    "BayesianGaussianMixture",
     "BisectingKMeans",
     "GaussianMixture",
     "KMeans",

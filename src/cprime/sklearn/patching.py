@@ -6,7 +6,7 @@ from types import ModuleType
 
 _NAMES = {
     "sklearn.cluster": ("BisectingKMeans", "KMeans", "MiniBatchKMeans", "k_means", "kmeans_plusplus"),
-    "sklearn.mixture": ("GaussianMixture",),
+    "sklearn.mixture": ("BayesianGaussianMixture", "GaussianMixture"),
 }
 _replaced: list[tuple[ModuleType, str, object]] = []
 

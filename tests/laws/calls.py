@@ -84,6 +84,7 @@ RESULTS |= {
 }
 RESULTS |= {"LowerBound", "PartitionLoss", "VariationBounds", "VariationDistance", *plots.__all__, "Callback"}
 RESULTS |= {"ColumnProfile", "ClassificationTable"}
+RESULTS |= {"Bootstrap"}
 # Callables of which a single call takes long.
 LONG = {"XMeans", "XMeans.fit", "GMeans", "GMeans.fit", "KMeans.report", "StudentTMixture", "StudentTMixture.fit"}
 LONG |= {"CategoricalMixture", "CategoricalMixture.fit", "GaussianMixture.update", "coresets.sensitivity"}
@@ -278,6 +279,7 @@ def made(name: str) -> Any:
         "sweep": lambda: selection.sweep(cprime.GaussianMixture(), X, [2, 3], n_init=1, random_state=0),
         "table": lambda: selection.classification_table(LABELS, mixture),
         "stability": lambda: selection.stability(cprime.KMeans(), X, [2, 3], n_resamples=2, random_state=0),
+        "bootstrap": lambda: selection.bootstrap(k_means, X, 3, random_state=0),
         "plan": lambda: cprime.plan(cprime.KMeans(3), X),
         "report": lambda: k_means.report(X),
         "faiss": trained_bridge,
@@ -405,6 +407,12 @@ def calls() -> dict[str, Call]:
             {"classes": "classes", "clusters": "classes"},
             selection.classification_table,
         ),
+        "selection.bootstrap": Call(
+            selection.bootstrap,
+            {"estimator": fitted("KMeans"), "X": X, "n_resamples": 3, **seeded},
+        ),
+        "selection.Bootstrap.interval": method("bootstrap", "interval", {}, level="real"),
+        "selection.Bootstrap.to_frame": method("bootstrap", "to_frame", {}),
         "selection.Sweep.best": method("sweep", "best", {}),
         "selection.Sweep.best_n_components": method("sweep", "best_n_components", {}),
         "selection.Sweep.elbow": method("sweep", "elbow", {}),

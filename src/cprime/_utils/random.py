@@ -37,6 +37,7 @@ class Purpose(IntEnum):
     COMBINING = 12
     BATCHES = 13
     PARTS = 14
+    RESAMPLES = 15
 
 
 @storable("_random.Key")

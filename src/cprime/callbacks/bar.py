@@ -2,17 +2,21 @@
 
 import logging
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from time import perf_counter
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from cprime._utils.arguments import check_flag, check_integer
+from cprime._utils.messages import iteration_level
 from cprime.callbacks.pace import Pace
 
+T = TypeVar("T")
+
 _logger = logging.getLogger("cprime")
+_counts = logging.getLogger(__name__)
 
 
 @contextmanager
@@ -138,6 +142,26 @@ class RowsProgress:
         if self._rows is not None:
             figures = f"{end:,} of {self._n_rows:,} rows{self._rate}"
             self._progress.update(self._rows, completed=end, description="  pass", figures=figures)
+
+
+def counted(values: Sequence[T], title: str, verbose: int = 0) -> Iterator[T]:
+    """Yield values one after the other; if `verbose`, show how many of them the caller has processed.
+
+    A bar is drawn where lines can be overwritten. Elsewhere, a line a minute is written to standard error.
+    title: text before the numbers
+    """
+    n, began = len(values), perf_counter()
+    with RowsProgress(quiet=not verbose) as bar, shown(verbose, _counts):
+        task = None if bar._progress is None else bar._progress.add_task(title, total=n, figures="")
+        before = 0.0
+        for i, value in enumerate(values, 1):
+            yield value
+            text, after = f"{i:,} of {n:,}", perf_counter() - began
+            if task is not None:
+                bar._progress.update(task, completed=i, figures=text)
+            elif i == n or iteration_level(before, after - before) == logging.INFO:
+                _counts.info("%s: %s", title, text)
+            before = after
 
 
 class ProgressBar(RowsProgress):

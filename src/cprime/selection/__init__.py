@@ -1,13 +1,14 @@
-"""Choice of the number of clusters: criteria over a range of C, estimators that find C themselves, and merging.
+"""Choice of the number of clusters: criteria over a range of C, estimators that find C, merging; standard errors.
 
 `sweep` fits a mixture or k-means for every C of a range and returns a `Sweep`, which `SelectionDisplay` draws.
 `stability` compares fits to halves of the data, `classification_table` clusters with known classes. `XMeans` and
 `GMeans` split and merge clusters until a criterion or a test requires no further change. `merge` joins the components
-of a fit and returns a `MergeTree`, which can be cut at any number of clusters. Criteria read a fit by its public
-methods; `merge` also by its model, if it has one.
+of a fit and returns a `MergeTree`, which can be cut at any number of clusters. `bootstrap` says how certain the
+parameters of a fit are. Criteria read a fit by its public methods; `merge` also by its model, if it has one.
 """
 
 from cprime.selection.agreement import ClassificationTable, classification_table, purity
+from cprime.selection.bootstrap import Bootstrap, bootstrap
 from cprime.selection.display import SelectionDisplay
 from cprime.selection.gmeans import GMeans
 from cprime.selection.merging import MergeTree, merge
@@ -17,6 +18,7 @@ from cprime.selection.sweep import sweep
 from cprime.selection.xmeans import XMeans
 
 __all__ = [
+    "Bootstrap",
     "ClassificationTable",
     "GMeans",
     "MergeTree",
@@ -24,6 +26,7 @@ __all__ = [
     "Stability",
     "Sweep",
     "XMeans",
+    "bootstrap",
     "classification_table",
     "merge",
     "purity",

@@ -66,6 +66,16 @@ class WeightedData(NamedTuple):
         return WeightedData(_safe_indexing(self.X, rows), None if self.weights is None else self.weights[rows])
 
 
+def weighted_data(X: Any, sample_weight: Any) -> WeightedData:
+    """Return data of any type that fits accept, and weights (n,) or None, after checks of the weights."""
+    X = X if has_categories(X) else plain(X, narrow=True)
+    if is_source_like(X):
+        source = open_data(X)
+        return WeightedData(source if sample_weight is None else source.with_weights(sample_weight), None)
+    X = X.tocsr() if issparse(X) else X
+    return WeightedData(X, check_weights(sample_weight, X))
+
+
 def sweep(
     estimator: Mixture,
     X: Any,
@@ -138,14 +148,8 @@ def sweep(
     for criterion in criteria:
         check_choice(criterion, "criteria", CRITERIA)
     check_integer(n_init, "n_init", 1)
-    rng, X = check_random_state(random_state), X if has_categories(X) else plain(X, narrow=True)
-    if is_source_like(X):
-        source = open_data(X)
-        data = WeightedData(source if sample_weight is None else source.with_weights(sample_weight), None)
-    else:
-        X = X.tocsr() if issparse(X) else X
-        data = WeightedData(X, check_weights(sample_weight, X))
-    estimator = with_all_categories(estimator, X)
+    rng, data = check_random_state(random_state), weighted_data(X, sample_weight)
+    estimator = with_all_categories(estimator, data.X)
     if numbers[-1] > data.n_rows:
         raise ValueError(f"n_components_range must be at most n_samples={data.n_rows}, got {numbers[-1]}.")
     seen, held_out = _divided(data, holdout, rng)

@@ -44,6 +44,7 @@ EXECUTIONS = ("array", "chunks", "dask")
 METHODS = ("predict", "transform", "predict_proba", "score", "score_samples", "score_outliers", "bounds", "encode")
 METHODS += ("impute", "uncertainty")
 MATRICES = ("tied", "full", "factors", "ppca")
+CONSTRAINED = ("tied_diag", "VEI", "EVE", "VEV")  # a mean, iterated proportions, common axes, own axes
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,11 @@ class Configuration(NamedTuple):
             return False
         if self.rows == "missing" and self.search == "bounded" and self.estimator == "KMeans":
             return False
-        if self.rows == "missing" and self.size == "many" and self.estimator.endswith((*MATRICES, "StudentTMixture")):
+        if (
+            self.rows == "missing"
+            and self.size == "many"
+            and self.estimator.endswith((*MATRICES, *CONSTRAINED[3:], "StudentTMixture"))
+        ):
             return False  # slow: marginal densities of each set of columns for all components
         if self.search == "bounded" and (self.active not in ("one", "") or self.assignment == "sampled"):
             return False
@@ -113,6 +118,12 @@ ESTIMATORS = {
     **{
         f"GaussianMixture, {family}": mixture(cprime.GaussianMixture, "missing", covariance_type=family)
         for family in ("tied_spherical", "spherical", *MATRICES)
+    },
+    **{
+        f"GaussianMixture, {family}": mixture(
+            cprime.GaussianMixture, "missing", searches=("full", "graph"), covariance_type=family
+        )
+        for family in CONSTRAINED
     },
     "GaussianMixture, diag": mixture(
         cprime.GaussianMixture, "missing", searches=tuple(SEARCHES), covariance_type="diag"

@@ -26,7 +26,10 @@ STARTS = {
     "kmeans": ("auto", "k-means++", "k-means||", "random", "afk-mc2", "two-level", "jumps"),
     **dict.fromkeys(MODELS[1:], ("auto", "kmeans", "k-means++", "random", "random_from_data", "afk-mc2", "two-level")),
 }
-COVARIANCES = ("full", "tied", "diag", "spherical", "tied_spherical", "factors", "ppca")
+COVARIANCES = (
+    *("full", "tied", "diag", "spherical", "tied_spherical", "tied_diag", "factors", "ppca"),
+    *("EII", "VII", "EEI", "VEI", "EVI", "VVI", "EEE", "VEE", "EVE", "VVE", "EEV", "VEV", "EVV", "VVV"),
+)
 PATH = click.Path(path_type=Path)
 DATA_HELP = (
     "One row per point: a .npy, .npz, .csv, .tsv, .jsonl, .parquet, .feather, .arrow, .zarr, .lance, .h5, .fvecs, "
@@ -176,9 +179,10 @@ mixture = together(
     ),
     model_option(
         "--covariance-type",
+        metavar="FAMILY",
         type=click.Choice(COVARIANCES),
         show_default="full",
-        help="mixtures: form of the covariance matrices.",
+        help=f"mixtures: form of the covariances: {', '.join(COVARIANCES[:8])}, or mclust's name, EII to VVV.",
     ),
     model_option(
         "--n-factors",

@@ -43,9 +43,11 @@ class GaussianMixture(Mixture):
     ----------
     n_components : int, default=1
     covariance_type : str or Factors, default="full"
-        One covariance matrix per component ("full"), one for all ("tied"), variances by feature ("diag"), one variance
-        per component ("spherical") or one for all, as in Lücke & Forster ("tied_spherical"). `Factors(5)` are factor
-        analyzers of 5 factors, for many features; "factors" is `Factors()`, "ppca" is `Factors(isotropic=True)`.
+        One covariance matrix per component ("full"), one for all ("tied"), variances by feature ("diag"), the same for
+        all components ("tied_diag"), one variance per component ("spherical") or one for all, as in Lücke & Forster
+        ("tied_spherical"). `Factors(5)` are factor analyzers of 5 factors, for many features; "factors" is `Factors()`,
+        "ppca" is `Factors(isotropic=True)`. mclust's fourteen names, from "EII" to "VVV", are of covariances with
+        equal (E), variable (V) or identity (I) volumes, shapes and orientations.
     weights : {"free", "equal"}, default="free"
         Whether the weights π_c are estimated, or are 1/C for every component as in Lücke & Forster.
     n_active : int, "auto" or None, default="auto"
@@ -114,7 +116,7 @@ class GaussianMixture(Mixture):
     means_ : ndarray of shape (n_components, n_features)
     covariances_, precisions_ : ndarray, or float for "tied_spherical"
         Covariances in data unit² and their inverses; of shape (C, D, D) for "full", (D, D) for "tied", (C, D) for
-        "diag", (C,) for "spherical".
+        "diag", (D,) for "tied_diag", (C,) for "spherical"; (C, D) for "VEI" and "EVI", (C, D, D) for other names.
     precisions_cholesky_ : ndarray or float
         Upper triangular P with P Pᵀ equal to the precision matrix; square roots of precisions that are numbers.
     factors_, noise_variances_ : ndarray of shape (n_components, n_features, H), (n_components, n_features)
@@ -284,7 +286,8 @@ class GaussianMixture(Mixture):
         mixture : sklearn.mixture.GaussianMixture or sklearn.pipeline.Pipeline
             A pipeline if the fit filled or scaled its data: it begins with a `SimpleImputer` or a `StandardScaler` with
             the values of the fit. Its predictions use all components, as in exact EM. "tied_spherical" becomes
-            "spherical" with equal variances; "factors" and "ppca" become "full", with C·D² numbers.
+            "spherical" with equal variances; "factors" and "ppca" become "full", with C·D² numbers; "tied_diag" and
+            families that have only mclust's names become "diag" or "full".
         """
         check_is_fitted(self)
         family = self._family

@@ -32,7 +32,8 @@ class StudentTMixture(Mixture):
     n_components : int, default=1
     covariance_type : {"full", "tied", "diag", "spherical", "tied_spherical"}, default="full"
         The form of Σ: a matrix for each component ("full"), one matrix for all ("tied"), variances by feature ("diag"),
-        one variance for each component ("spherical"), or one variance for all ("tied_spherical").
+        one variance for each component ("spherical"), or one variance for all ("tied_spherical"); or mclust's names of
+        these.
     dof : float, "estimate" or "shared", default="estimate"
         ν, the degrees of freedom, above 0. Tails are heavier for smaller ν: 1 is a Cauchy distribution, and from about
         100 on the distribution is nearly Gaussian. "estimate" estimates ν of each component between 0.1 and 10⁹. At the

@@ -7,6 +7,7 @@ point, from which log p(c, x) = `log_scale` + `scale` · cost:
 - `tied.py`: one covariance matrix for all; squared distances of whitened points (`embed`). `Embedded` in `base.py`, and
   `scatter.py` for M-steps, are common code of these two.
 - `own_covariance.py`: diagonal, spherical or full covariances; −2 log p(c, x), eq. 31.
+- `decomposed.py`: diagonal or full covariances of equal volumes, shapes or orientations; only M-steps differ.
 - `pooled.py`: the tied families for rows with missing values (`Model.with_missing`); marginal densities.
 - `factors.py`: factor analyzers, and "ppca" with one noise variance per component; the same costs from low-rank
   matrices (`factor_costs.py`). `factor_steps.py`: moments and M-steps, also for rows with missing values.
@@ -36,6 +37,7 @@ from cprime._utils.declared import Array
 from cprime.model.base import FAMILIES, register
 from cprime.model.bayesian import BAYESIAN, BayesianPrior
 from cprime.model.categorical import CATEGORICAL, Categorical
+from cprime.model.decomposed import EEV, EVE, EVI, EVV, VEE, VEI, VEV, VVE, Decomposed, TiedDiag
 from cprime.model.factors import FactorAnalyzers, PrincipalComponents
 from cprime.model.interface import Model
 from cprime.model.laplace import LAPLACE, Laplace
@@ -57,13 +59,22 @@ from cprime.model.tied_spherical import TiedSpherical
 __all__ = [
     "BAYESIAN",
     "CATEGORICAL",
+    "EEV",
+    "EVE",
+    "EVI",
+    "EVV",
     "FAMILIES",
     "LAPLACE",
     "POISSON",
     "STUDENT_T",
+    "VEE",
+    "VEI",
+    "VEV",
+    "VVE",
     "Array",
     "BayesianPrior",
     "Categorical",
+    "Decomposed",
     "Diag",
     "FactorAnalyzers",
     "FullCovariance",
@@ -80,6 +91,7 @@ __all__ = [
     "StudentTTied",
     "StudentTTiedSpherical",
     "Tied",
+    "TiedDiag",
     "TiedSpherical",
     "register",
 ]

@@ -32,6 +32,7 @@ evidence: float = bayesian.lower_bound_ + bayesian.n_effective_ + float(bayesian
 counts = np.abs(X.round()).astype(int)
 poisson = cprime.PoissonMixture(2, random_state=0).fit(counts).predict(counts)
 categories = cprime.CategoricalMixture(2, random_state=0).fit(counts % 3).predict_proba(counts % 3).sum()
+mixed = cprime.MixedMixture(2, columns=["diag"] * 2, random_state=0).fit(X).columns_[0].upper()
 soft = cprime.SoftKMeans(2, random_state=0).fit(X).predict_proba(X, sparse=True).nnz
 fuzzy = cprime.FuzzyKMeans(2, random_state=0).fit(X).predict_proba(X).shape[1] + soft
 others = [cprime.KMedians(2), cprime.KMedoids(2), cprime.KMeans1D(2), cprime.XMeans(), cprime.GMeans()]

@@ -105,7 +105,6 @@ def test_categories_that_are_missing_or_unknown_are_named(cprime, fails, survey,
     [
         (("-m", "poisson", "--scale"), "'--scale': needs -m kmeans or gmm or student-t."),
         (("-m", "poisson", "--missing", "mean"), "'mean' needs -m kmeans or gmm or student-t."),
-        (("-m", "poisson", "--missing", "marginal"), "'marginal' needs -m kmeans or gmm or student-t or categorical."),
         (("-m", "categorical", "--max-memory", "1GB"), "'--max-memory': needs -m kmeans or gmm or student-t."),
         (("-m", "categorical", "--covariance-type", "diag"), "'--covariance-type': needs -m gmm or student-t."),
         (("-m", "categorical", "--metric", "cosine"), "'--metric': needs -m kmeans."),

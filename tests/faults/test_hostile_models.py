@@ -328,7 +328,7 @@ def test_every_estimator_comes_back_and_needs_attributes_of_their_types(kind, X,
     cls, path = model_files.class_of(kind), tmp_path / "model.safetensors"
     name = "n_components" if kind.endswith("Mixture") else "n_clusters"
     size = {} if kind in ("XMeans", "GMeans") else {name: 2}
-    discrete = kind in ("PoissonMixture", "CategoricalMixture")
+    discrete = kind in ("PoissonMixture", "CategoricalMixture", "MixedMixture")
     data = np.abs(X).astype(int) if discrete else X[:, :1] if kind == "KMeans1D" else X
     estimator = cls(**size).fit(data)
     estimator.save(path)

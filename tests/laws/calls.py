@@ -99,6 +99,7 @@ UNTRIED = {
     "faiss.Kmeans.train": {"x", "weights", "init_centroids"},
     "faiss.train_ivf": {"index", "weights"},
     "CategoricalMixture.fit": {"X"},
+    "MixedMixture.fit": {"X"},
 }
 # Packages with own tests: scikit-learn's arguments and errors (tests/dropin), and matplotlib's (tests/plots).
 SKIPPED = {"cprime.sklearn", "cprime.plots"}
@@ -140,6 +141,7 @@ ESTIMATORS: dict[str, tuple[Any, dict[str, Any]]] = {  # rows and arguments
     "LaplaceMixture": (X, MIXTURE | {"reg_covar": 0.5}),
     "PoissonMixture": (X, MIXTURE),
     "CategoricalMixture": (CODES, MIXTURE),
+    "MixedMixture": (X, MIXTURE | {"reg_covar": 0.5, "columns": ["diag"] * 3}),
     "SoftKMeans": (X, SMALL),
     "FuzzyKMeans": (X, SMALL),
     "KMedoids": (X, SMALL),
@@ -164,6 +166,7 @@ GIVEN = {
     "StudentTMixture": {"means_init": CENTERS, "weights_init": SHARES, "precisions_init": PRECISIONS, "dof": 4.0},
     "LaplaceMixture": {"means_init": CENTERS, "weights_init": SHARES},
     "PoissonMixture": {"rates_init": CENTERS, "weights_init": SHARES},
+    "MixedMixture": {"means_init": CENTERS, "weights_init": SHARES},
     "SoftKMeans": {"init": CENTERS, "stiffness": 0.25},
     "FuzzyKMeans": {"init": CENTERS, "regularization": 0.5},
     "KMedians": {"init": CENTERS},
@@ -204,6 +207,7 @@ def entries_of_estimators() -> dict[str, Call]:
     for name, (rows, usual) in ESTIMATORS.items():
         cls = getattr(cprime, name)
         own = {"weights": "choice", "init_params": "untried"} | ({"m": "real"} if name == "FuzzyKMeans" else {})
+        own |= {"columns": "object"} if name == "MixedMixture" else {}
         found[name] = Call(partial(fit_with, name), usual, own, cls)
         for argument, value in GIVEN.get(name, {}).items():
             more = {"means_init": CENTERS} if argument == "precisions_init" else {}

@@ -152,8 +152,11 @@ ESTIMATORS = {
         cprime.StudentTMixture, "missing", searches=("full", "graph"), covariance_type="diag", dof="shared"
     ),
     "LaplaceMixture": mixture(cprime.LaplaceMixture, "missing"),
-    "PoissonMixture": mixture(cprime.PoissonMixture, "sparse"),
+    "PoissonMixture": mixture(cprime.PoissonMixture, "sparse", "missing"),
     "CategoricalMixture": mixture(cprime.CategoricalMixture, "sparse", "missing", n_init=1),
+    "MixedMixture": mixture(
+        cprime.MixedMixture, "missing", columns={"diag": [0], "poisson": [1], "categorical": [2]}, n_init=1
+    ),
     "SoftKMeans": Options(cprime.SoftKMeans, USUAL, active=ACTIVE),
     "FuzzyKMeans": in_memory(cprime.FuzzyKMeans, ACTIVE, m=1.5),
     "FuzzyKMeans, entropy": in_memory(cprime.FuzzyKMeans, ACTIVE, regularizer="entropy"),
@@ -210,8 +213,8 @@ def tiers(n: int, quick: Sequence[int], long: Sequence[int]) -> list[Any]:
 def points_of(each: Configuration) -> tuple[Any, NDArray[np.float64] | None]:
     """Return rows (n, D) of the type that the configuration names, and weights (n,), some of them 0, or None.
 
-    Rows are points around overlapping centers; counts for Poisson mixtures; codes for categorical mixtures; one
-    column for k-means in one dimension.
+    Rows are points around overlapping centers; counts for Poisson mixtures; codes for categorical mixtures; a column of
+    each of these kinds for mixed mixtures; one column for k-means in one dimension.
     """
     n, D, C = SIZES[each.size]
     n, rng = min(n, each.options.n_most, 1300 if each.rows == "missing" else n), np.random.default_rng(C)
@@ -230,6 +233,9 @@ def points_of(each: Configuration) -> tuple[Any, NDArray[np.float64] | None]:
         elif each.rows == "sparse":
             X[:, 2:] *= np.abs(X[:, 2:]) > 3
             X[:, 0] += 20  # no row of zeros, because its direction is not defined
+        if each.estimator == "MixedMixture":
+            X[:, 1:3] = rng.poisson(rng.gamma(1.0, 3.0, (n, 2)))
+            X[:, 2] = np.where(np.arange(n) < 5, np.arange(n), np.minimum(X[:, 2], 4))  # all codes
     X = X.astype("uint8" if each.rows == "uint8" else "float32" if each.rows == "float32" else "float64")
     if each.rows == "missing":
         X[::7, 1] = X[3::11, 2] = np.nan
@@ -341,4 +347,8 @@ def start_of(each: Configuration, X: Any, weights: NDArray[np.float64] | None) -
     if name == "CategoricalMixture":
         probabilities = [rng.dirichlet(np.ones(5), C) for _ in range(X.shape[1])]
         return {"probabilities_init": probabilities, "categories": [range(5)] * X.shape[1]}
+    if name == "MixedMixture":  # means, rates and probabilities, block by block
+        probabilities = rng.dirichlet(np.ones(5), C)
+        means = np.column_stack([rows[:, [0, *range(3, X.shape[1])]], rows[:, 1] + 0.5, probabilities])
+        return {"means_init": means, "reg_covar": 0.1, "categories": [[], [], range(5), []][: X.shape[1]]}
     return {"init": at if name == "KMedoids" else rows}

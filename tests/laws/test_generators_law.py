@@ -57,6 +57,7 @@ def own_calls() -> dict[str, Call]:
         "KMeans.impute": Call(imputed, tried=cprime.KMeans.impute),
         "PoissonMixture.sample": draws_of("PoissonMixture"),
         "CategoricalMixture.sample": draws_of("CategoricalMixture"),
+        "MixedMixture.sample": draws_of("MixedMixture"),
         "seeding.seed": Call(seeding.seed, START),
         "seeding.start": Call(lambda **given: seeding.start(**given).centers, START, tried=seeding.start),
         "sklearn.KMeans": dropped_in("KMeans", **RANDOM),

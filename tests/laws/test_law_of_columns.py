@@ -7,8 +7,9 @@ from registry import POOR_FITS_PASS, check_close, configurations, estimator_of, 
 pytestmark = POOR_FITS_PASS
 # Methods whose results do not depend on the order of columns.
 METHODS = ("predict", "predict_proba", "score_samples", "uncertainty", "score")
-# Estimators that draw directions in the space of the columns, have one column, or accept no initial centers.
-EXCEPTED = ("XMeans", "GMeans", "KMeans1D", "ResidualKMeans")
+# Estimators that draw directions in the space of the columns, have one column, accept no initial centers, or whose
+# initial means are in another order than the columns (a test of `MixedMixture` permutes these).
+EXCEPTED = ("XMeans", "GMeans", "KMeans1D", "ResidualKMeans", "MixedMixture")
 
 
 def permuted(value, order):

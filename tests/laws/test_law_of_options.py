@@ -34,7 +34,7 @@ def points(size: str, cls: type) -> Any:
     rng = np.random.default_rng(C)
     own = np.minimum(rng.integers(2 * C, size=n), C - 1)  # half of the rows belong to one center
     X = 4 * rng.standard_normal((C, 4))[own] + rng.standard_normal((n, 4)) + 20
-    if cls is cprime.PoissonMixture:
+    if cls in (cprime.PoissonMixture, cprime.MixedMixture):
         return np.round(X)
     return np.round(X).astype(int) % 4 if cls is cprime.CategoricalMixture else X
 
@@ -208,7 +208,17 @@ ESTIMATORS = {
         "reg_covar": Option(always(9.0), lambda fit, value: 2.001 * fit.scales_.min() ** 2 >= value),
         "missing": MISSING,
     },
-    cprime.PoissonMixture: MIXTURE | {"rates_init": Option(lambda X, C: X[:C] + 0.5)},
+    cprime.PoissonMixture: MIXTURE | {"rates_init": Option(lambda X, C: X[:C] + 0.5), "missing": MISSING},
+    cprime.MixedMixture: MIXTURE
+    | {
+        "columns": Option(always({"poisson": range(4)}), lambda fit, value: set(fit.families_) == {"poisson"}),
+        "categories": Option(
+            lambda X, C: [range(60), [], [], []], lambda fit, value: fit.n_categories_.tolist() == [60, 0, 0, 0]
+        ),
+        "reg_covar": Option(always(9.0), lambda fit, value: fit.block_covariances_[0].min() >= value),
+        "missing": MISSING,
+        "means_init": Option(lambda X, C: X[:C]),
+    },
     cprime.CategoricalMixture: MIXTURE
     | {
         "categories": Option(
@@ -228,6 +238,7 @@ USUAL_OF = {
     cprime.LaplaceMixture: {},
     cprime.PoissonMixture: {},
     cprime.CategoricalMixture: {"n_init": 1},
+    cprime.MixedMixture: {"n_init": 1, "columns": {"diag": range(4)}},
 }
 # Options of resources and of output, which do not change a result; wrong values are errors all the same.
 NO_RESULT = {"checkpoint", "max_memory", "n_threads", "verbose", "warm_start", "handle_unknown"}
@@ -304,6 +315,7 @@ MODELS = {
     "student-t": cprime.StudentTMixture,
     "poisson": cprime.PoissonMixture,
     "categorical": cprime.CategoricalMixture,
+    "mixed": cprime.MixedMixture,
 }
 IN_COMMANDS = {"search": "graph", "missing": "marginal"}  # values of other options are those of the cases
 # Options of commands that are written otherwise, or not offered. The others have the argument's name.

@@ -14,6 +14,7 @@ import numpy as np
 from cprime import load
 from cprime._utils.messages import bytes_of, shown_bytes
 from cprime.cli.errors import say
+from cprime.cli.options import WITH_TEXT
 from cprime.cli.summary import MODEL_NAMES
 from cprime.estimators.budget import LEAST_CHUNK
 from cprime.estimators.opening import preparation_of, stored_columns_of
@@ -209,7 +210,7 @@ def for_fit(data: Sequence[str], request: Request, options: Any, model: Any = No
     model: estimator of --init, whose columns are read, or None. If all its parameters are those of the start, rows are
     prepared as it does.
     """
-    found = opened(data, request, model, categories=options.model == "categorical")
+    found = opened(data, request, model, categories=options.model in WITH_TEXT)
     if options.k > found.source.n_rows:
         raise ValueError(f"-k {options.k} is more than the {found.source.n_rows} rows of {found.source.name}")
     if found.has_text:

@@ -32,6 +32,7 @@ from cprime.cli.files import (
     opened,
     say_chunks,
 )
+from cprime.cli.options import WITH_TEXT
 from cprime.cli.outputs import MODEL_SUFFIXES, STDOUT, check_output, print_json, save_model
 from cprime.cli.summary import ESTIMATORS, centers, print_summary, summary
 from cprime.estimators.covariances import as_covariances
@@ -287,8 +288,8 @@ def _set_start(estimator: Any, options: FitOptions, X: Any, model: Any) -> None:
     init = options.init
     if init is None or not Path(init).suffix:
         return
-    if options.model == "categorical":
-        raise ValueError(f"--init {init} must be a model of -m categorical")
+    if options.model in WITH_TEXT:
+        raise ValueError(f"--init {init} must be a model of -m {options.model}")
     found: np.ndarray = centers_in(init) if model is None else preparation_of(model).restored(centers(model))
     if found.shape[1] != X.n_features:
         raise ValueError(f"the centers in {init} have {found.shape[1]} columns, the data have {X.n_features}")
@@ -345,7 +346,7 @@ def plan(
     if bool(data) == (shape is not None):
         raise click.UsageError("either DATA or --shape is needed, and not both.")
     estimator = estimator_of(options)
-    X: Any = opened(data, request, categories=options.model == "categorical").training_data()[0] if data else shape
+    X: Any = opened(data, request, categories=options.model in WITH_TEXT).training_data()[0] if data else shape
     found = planned(estimator, X, dtype=request.dtype or "float32")
     if as_json:
         print_json(found.as_dict())

@@ -11,7 +11,8 @@ from click.shell_completion import CompletionItem
 from cprime.cli.panels import PANELS, Number, NumberOr, Option, WholeNumber, column_names, memory_size, size_bound
 
 # Copies of values that the estimators accept, so that a help page need not import the estimators.
-MODELS = ("kmeans", "gmm", "student-t", "poisson", "categorical")
+MODELS = ("kmeans", "gmm", "student-t", "poisson", "categorical", "mixed")
+WITH_TEXT = ("categorical", "mixed")  # models of columns of text
 MODELS_OF = {  # For each option that only some models have: these models.
     **dict.fromkeys(("n_active", "weights", "assignment"), MODELS[1:]),
     **dict.fromkeys(("max_memory", "scale"), MODELS[:3]),
@@ -20,7 +21,7 @@ MODELS_OF = {  # For each option that only some models have: these models.
     "n_factors": ("gmm",),
     "dof": ("student-t",),
 }
-MODELS_OF_MISSING = {"mean": MODELS[:3], "marginal": ("kmeans", "gmm", "student-t", "categorical")}
+MODELS_OF_MISSING = {"mean": MODELS[:3]}
 SEARCHES = ("auto", "full", "bounded", "graph", "exact", "estimated")
 STARTS = {
     "kmeans": ("auto", "k-means++", "k-means||", "random", "afk-mc2", "two-level", "jumps"),
@@ -163,7 +164,7 @@ mixture = together(
         type=click.Choice(MODELS),
         default="kmeans",
         help="Model: k-means, or a mixture of Gaussians (gmm), t distributions, Poisson distributions (counts) or "
-        "categorical columns (integers or text).",
+        "categorical columns (integers or text), or columns of all these kinds (mixed).",
     ),
     model_option(
         "--metric", type=click.Choice(["euclidean", "cosine"]), show_default="euclidean", help="kmeans: distance."
@@ -234,13 +235,13 @@ searching = together(
     search_option(
         "--max-iter",
         type=WholeNumber(1),
-        show_default="kmeans and poisson 300, categorical 1000, other mixtures 100",
+        show_default="kmeans, poisson and mixed 300, categorical 1000, other mixtures 100",
         help="Maximum number of iterations of one start.",
     ),
     search_option(
         "--tol",
         type=Number(0),
-        show_default="kmeans 1e-4, poisson 1e-6, categorical 1e-5, other mixtures 1e-3",
+        show_default="kmeans 1e-4, poisson 1e-6, categorical and mixed 1e-5, other mixtures 1e-3",
         help="Stop if the change is at most this: kmeans relative, of J; mixtures absolute, of F.",
     ),
 )
@@ -255,7 +256,7 @@ starting = search_option(
 n_init = search_option(
     "--n-init",
     type=WholeNumber(1),
-    show_default="1, categorical 10",
+    show_default="1, categorical and mixed 10",
     help="Number of starts; the best result is returned.",
 )
 seed = search_option("--seed", type=WholeNumber(0, 2**32 - 1), default=0, help="Seed of the random numbers.")

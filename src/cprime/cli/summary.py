@@ -7,7 +7,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from cprime import CategoricalMixture, GaussianMixture, KMeans, PoissonMixture, StudentTMixture
+from cprime import CategoricalMixture, GaussianMixture, KMeans, MixedMixture, PoissonMixture, StudentTMixture
 from cprime._utils.values import fitted_centers
 from cprime.cli.outputs import STDOUT, print_json
 from cprime.estimators.opening import stored_columns_of
@@ -19,6 +19,7 @@ ESTIMATORS = {  # by the value of --model
     "student-t": StudentTMixture,
     "poisson": PoissonMixture,
     "categorical": CategoricalMixture,
+    "mixed": MixedMixture,
 }
 MODEL_NAMES = {kind.__name__: name for name, kind in ESTIMATORS.items()}
 
@@ -86,7 +87,7 @@ def summary(estimator: Any) -> dict[str, Any]:
         "model": model,
         "n_features": estimator.n_features_in_,
         "n_components": len(centers(estimator)),
-        "covariance_type": None if found("covariance_type_") == model else found("covariance_type_"),
+        "covariance_type": None if found("covariance_type_") in (model, "product") else found("covariance_type_"),
         "n_active": found("n_active_"),
         "n_iter": found("n_iter_"),
         "converged": found("converged_"),

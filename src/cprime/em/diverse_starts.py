@@ -86,6 +86,9 @@ class PartitionStart:
         return raw
 
 
+# Initialization of families whose rows have columns of different units.
+SCALED = PartitionStart("lloyd++", "columns")
+
 # Initializations of the successive starts of init_params="auto": first the six of the first tuple, then those of
 # the second tuple in turn, again and again.
 _FIRST = (

@@ -12,6 +12,7 @@ that classes take: `fitted_mixture.py` (predictions, densities), `nearest_center
 - `solutions.py`: results as frozen values, whose `attributes` are the fitted attributes.
 - `quality.py`: certificates as text. `watching.py`: callbacks of the loop and of scikit-learn. `folders.py`: folders of
   checkpoints.
+- `mixed_columns.py`: families of the columns of `MixedMixture`, and the numbers that its models read.
 - `many.py`: many small k-means problems by kernels that make whole fits, with the bits of `KMeans`.
 - `memory.py`: the memory of a fit by formulas, for `planning` and for `budget.py` (`max_memory`).
 """
@@ -30,6 +31,7 @@ from cprime.estimators.kmedoids import KMedoids
 from cprime.estimators.laplace_mixture import LaplaceMixture
 from cprime.estimators.many import Many, fit_many
 from cprime.estimators.memory_limit import Memory
+from cprime.estimators.mixed_mixture import MixedMixture
 from cprime.estimators.noise import Noisy
 from cprime.estimators.poisson_mixture import PoissonMixture
 from cprime.estimators.quality import Bounds, SearchQualityWarning
@@ -52,6 +54,7 @@ __all__ = [
     "LaplaceMixture",
     "Many",
     "Memory",
+    "MixedMixture",
     "Noisy",
     "PoissonMixture",
     "ResidualKMeans",

@@ -217,6 +217,10 @@ class CategoricalMixture(DiscreteMixture):
         params = {name: value for name, value in params.items() if name != "n_categories"}
         return params | {"categories": [np.arange(k) for k in fitted["n_categories_"]]}
 
+    def _column_order(self) -> range:
+        """Return the indices of the columns of the data in the order in which `means_` has their categories."""
+        return range(self.n_features_in_)
+
     def _given_tables(self) -> list[NDArray] | None:
         """Return the tables of categories that the user or an earlier fit gives; None if the data define them."""
         if self.warm_start and hasattr(self, "means_"):

@@ -17,7 +17,7 @@ from cprime.sources.tables import kinds, table_of
 OWN = "own_category"  # the value of `handle_unknown` with which values that are in no table are a category
 UNKNOWN = ("error", "ignore", OWN)
 # Names of the types of columns that hold text, categories or Python objects.
-_IS_CATEGORY = re.compile(r"category|dictionary|Categorical|Enum|(large_)?str|String|Utf8|object \(str")
+IS_CATEGORY = re.compile(r"category|dictionary|Categorical|Enum|(large_)?str|String|Utf8|object \(str")
 _LIMIT = 2.0**63  # categories are less than this, so that they are 64-bit integers
 _VALUES = 2**22  # maximum number of values of sparse rows that are made dense at a time
 
@@ -37,9 +37,11 @@ class FindValues:
     """Job that finds the distinct values of each column; it raises ValueError unless they are integers from 0 on.
 
     names: names of the columns for the message, or None
+    columns: indices of the columns whose values are found; None is all. Others have no values in the result.
     """
 
     names: Any
+    columns: tuple[int, ...] | None = None
 
     reads: ClassVar[bool] = True
     keeps: ClassVar[bool] = False
@@ -47,7 +49,12 @@ class FindValues:
     def __call__(self, block: Block, kept: ActiveSet | None) -> tuple[None, ColumnValues]:
         found: ColumnValues | None = None
         for _, X in _dense_pieces(block.X):
-            piece = ColumnValues([self._values(column, j) for j, column in enumerate(X.T)])
+            piece = ColumnValues(
+                [
+                    self._values(column if self.columns is None or j in self.columns else column[:0], j)
+                    for j, column in enumerate(X.T)
+                ]
+            )
             found = piece if found is None else found + piece
         return None, found or ColumnValues([np.empty(0, dtype=np.int64)] * block.X.shape[1])
 
@@ -90,7 +97,7 @@ class OneHot:
         for begin, piece in _dense_pieces(X):
             out, first = found[begin : begin + len(piece)], 0
             for j, values in enumerate(self.categories):
-                out[:, j] = self._positions(piece[:, j], values, j)
+                out[:, j] = self.positions(piece[:, j], values, j)
                 out[:, j] += np.where(out[:, j] >= 0, np.int32(first), np.int32(0))
                 first += int(sizes[j])
         dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float32)
@@ -98,7 +105,7 @@ class OneHot:
         begins, columns = np.concatenate([[0], np.cumsum(known.sum(axis=1))]), found[known]
         return SparseRows(np.ones(len(columns), dtype=dtype), columns, begins, int(sizes.sum()))
 
-    def _positions(self, values: NDArray, categories: NDArray[np.int64], j: int) -> NDArray[np.int64]:
+    def positions(self, values: NDArray, categories: NDArray[np.int64], j: int) -> NDArray[np.int64]:
         """Return the position of each value (n,) of column j among its categories, −1 for a value without a 1."""
         places = np.searchsorted(categories, values)
         known = np.zeros(len(values), dtype=bool)
@@ -110,10 +117,7 @@ class OneHot:
         unknown = ~known & ~missing
         name = j if self.names is None else repr(self.names[j])
         if missing.any() and not self.missing:
-            raise ValueError(
-                f'X has a missing value (NaN) in column {name}. Use missing="marginal", with which it leaves the sum '
-                "over columns, or fill it, or drop such rows."
-            )
+            raise ValueError(missing_value(name))
         if unknown.any() and self.handle_unknown == "error":
             value = values[unknown.argmax()]
             raise ValueError(unknown_category(value, len(categories), name))
@@ -134,10 +138,10 @@ def _dense_pieces(X: Rows | NDArray) -> Any:
         yield 0, X if X.dtype.kind in "biuf" else np.asarray(X, dtype=np.float32)
 
 
-def check_categories(given: Any) -> list[NDArray]:
+def check_categories(given: Any, *, may_be_empty: bool = False) -> list[NDArray]:
     """Return the argument `categories`, a list of the categories of each column, as arrays of integers or of text.
 
-    Integers are sorted; text keeps its order.
+    Integers are sorted; text keeps its order. may_be_empty: whether columns may have no categories
     """
     if isinstance(given, str) or not hasattr(given, "__len__"):
         raise ValueError(f'categories must be "auto" or a list with a list for each column, got {given!r}.')
@@ -145,6 +149,9 @@ def check_categories(given: Any) -> list[NDArray]:
     for j, values in enumerate(tables):
         some = values.tolist() if values.ndim == 1 else []
         is_valid = all(isinstance(value, str) for value in some) or (values.dtype.kind in "biu" and min(some) >= 0)
+        if may_be_empty and not values.size:
+            tables[j] = np.empty(0, dtype=np.int64)
+            continue
         if not some or not is_valid or len(set(some)) < len(some):
             raise ValueError(
                 f"categories[{j}] must have distinct integers 0, 1, 2, … or text, got {values.tolist()!r}."
@@ -161,7 +168,7 @@ def has_categories(X: Any) -> bool:
     if isinstance(X, np.ndarray):
         return X.ndim == 2 and X.dtype.kind in "USO"
     table = table_of(X)
-    return table is not None and any(isinstance(kind, str) and _IS_CATEGORY.match(kind) for kind in kinds(table))
+    return table is not None and any(isinstance(kind, str) and IS_CATEGORY.match(kind) for kind in kinds(table))
 
 
 def encoded(X: Any, tables: list[NDArray] | None, handle_unknown: str, known: Any) -> tuple[Source, list[NDArray]]:
@@ -176,7 +183,7 @@ def encoded(X: Any, tables: list[NDArray] | None, handle_unknown: str, known: An
         array = np.asarray(X, dtype=object)
         names, columns = None, [array[:, j] for j in range(array.shape[1])]
     else:
-        columns = _columns_of(table)
+        columns = columns_of(table)
         names = [str(name) for name in (table.column_names if hasattr(table, "column_names") else table.columns)]
         if known is not None and set(known) <= set(names):
             columns, names = [columns[names.index(name)] for name in known], list(known)
@@ -185,28 +192,28 @@ def encoded(X: Any, tables: list[NDArray] | None, handle_unknown: str, known: An
     codes, found = np.empty((len(columns[0]) if columns else 0, len(columns))), []
     for j, column in enumerate(columns):
         name = j if names is None else repr(names[j])
-        codes[:, j], values = _encoded_column(column, None if tables is None else tables[j], handle_unknown, name)
+        codes[:, j], values = encoded_column(column, None if tables is None else tables[j], handle_unknown, name)
         found.append(values)
     return ArraySource(codes, names=names), found
 
 
-def _columns_of(table: Any) -> list[Any]:
+def columns_of(table: Any) -> list[Any]:
     """Return the columns of a table as arrays of Python objects; a categorical column of pandas is returned itself."""
     if hasattr(table, "column_names"):  # pyarrow
-        return [_objects(column.to_pylist()) for column in table.columns]
+        return [objects_of(column.to_pylist()) for column in table.columns]
     if not hasattr(table, "iloc"):  # polars
-        return [_objects(column.to_list()) for column in table.get_columns()]
+        return [objects_of(column.to_list()) for column in table.get_columns()]
     columns = [table.iloc[:, j] for j in range(table.shape[1])]
     return [column if hasattr(column, "cat") else column.astype(object).to_numpy() for column in columns]
 
 
-def _objects(values: list[Any]) -> NDArray:
+def objects_of(values: list[Any]) -> NDArray:
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array
 
 
-def _encoded_column(
+def encoded_column(
     column: Any, table: NDArray | None, handle_unknown: str, name: Any
 ) -> tuple[NDArray[np.float64], NDArray]:
     """Return the positions of a column's values (n,) in its table of categories, and the table.
@@ -227,7 +234,7 @@ def _encoded_column(
     else:
         keys = [str(value) for value in values]
         in_order = keys if hasattr(column, "cat") else sorted(set(keys))
-        named = None if table is not None else _objects(in_order)
+        named = None if table is not None else objects_of(in_order)
     table = named if table is None else table
     assert table is not None
     position = {value: place for place, value in enumerate(table.tolist())}
@@ -241,6 +248,14 @@ def _encoded_column(
 def is_missing(value: Any) -> bool:
     """Return whether a value is None, NaN or the missing value of pandas, none of which equals itself."""
     return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
+
+
+def missing_value(name: Any) -> str:
+    """Return the error message for a missing value in the column with this name."""
+    return (
+        f'X has a missing value (NaN) in column {name}. Use missing="marginal", with which it leaves the sum over '
+        "columns, or fill it, or drop such rows."
+    )
 
 
 def unknown_category(value: Any, n: int, name: Any) -> str:

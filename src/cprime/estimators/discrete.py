@@ -30,7 +30,7 @@ class CheckCounts:
     def __call__(self, block: Block, kept: ActiveSet | None) -> tuple[None, int]:
         X = block.X
         if not isinstance(X, SparseRows):
-            check_counts(X.dense(), self.names)
+            check_counts(X.dense() if X.observed is None else np.where(X.observed, X.dense(), 0), self.names)
             return None, 0
         values = X.entries[0]
         wrong = (values < 0) | (values != np.floor(values))

@@ -63,12 +63,15 @@ def data_for(estimator: Any, X: Any, sample_weight: Any = None) -> Data:
 def with_all_categories(estimator: Any, X: Any) -> Any:
     """Return an unfitted estimator for fits to parts of X, which may lack some of the categories in X.
 
-    A mixture of categories with categories="auto" gets those of X; other estimators are returned unchanged.
+    A mixture with categories="auto" gets those of X, and the families of its columns if there are several kinds; other
+    estimators are returned unchanged.
     """
     if not isinstance(getattr(estimator, "categories", None), str):
         return estimator
-    one = clone(estimator).set_params(n_components=1, n_active=None, n_init=1, probabilities_init=None).fit(X)
-    return clone(estimator).set_params(categories=one.categories_)
+    starts = {"probabilities_init", "means_init", "weights_init"} & estimator.get_params().keys()
+    one = clone(estimator).set_params(n_components=1, n_active=None, n_init=1, **dict.fromkeys(starts)).fit(X)
+    families = {"columns": one.families_.tolist()} if hasattr(one, "families_") else {}
+    return clone(estimator).set_params(categories=one.categories_, **families)
 
 
 def start_from(estimator: Any, centers: NDArray) -> dict[str, Any]:
@@ -92,15 +95,15 @@ def size_of(estimator: Any, n_components: int) -> dict[str, Any]:
 def feature_names(estimator: Any) -> list[str]:
     """Return the names of the D features, which are those of the training columns, or "feature 0", … without names.
 
-    A feature of a mixture of categories is one category: its name is "column = category".
+    A column of categories has a feature for each category: its name is "column = category".
     """
     if hasattr(estimator, "categories_"):
         names = getattr(estimator, "feature_names_in_", [f"feature {d}" for d in range(estimator.n_features_in_)])
-        return [
-            f"{name} = {value}"
+        features = [
+            [f"{name} = {value}" for value in [*values, *["other"] * (int(size) - len(values))]] or [str(name)]
             for name, values, size in zip(names, estimator.categories_, estimator.n_categories_, strict=True)
-            for value in [*values, *["other"] * (int(size) - len(values))]
         ]
+        return [feature for j in estimator._column_order() for feature in features[j]]
     if hasattr(estimator, "feature_names_in_"):
         return [str(name) for name in estimator.feature_names_in_]
     return [f"feature {d}" for d in range(centers_of(estimator).shape[1])]

@@ -38,6 +38,8 @@ def stored_param(value: Any) -> Any:
         return None
     if isinstance(value, tuple) and any(map(is_given, value)):
         return tuple(map(stored_param, value))
+    if isinstance(value, dict):
+        return {str(name): stored_param(each) for name, each in value.items()}
     if is_given(value):
         centers = fitted_centers(value)
         return np.asarray(value if centers is None else centers)

@@ -26,6 +26,9 @@ class PoissonMixture(DiscreteMixture):
     weights : {"free", "equal"}, default="free"
     n_active : int, "auto" or None, default="auto"
     assignment : str, default="soft"
+    missing : {"error", "marginal"}, default="error"
+        How NaN and nulls of dense rows are treated: as an error, or as missing values, whose columns leave the sum over
+        columns.
     search : str or object of cprime.search, default="auto"
     init_params : str, array-like, fitted estimator or callable, default="auto"
         Initialization of the components from rows, rates, labels or responsibilities, as in `GaussianMixture`.
@@ -86,6 +89,7 @@ class PoissonMixture(DiscreteMixture):
         weights: str = "free",
         n_active: int | str | None = "auto",
         assignment: str = "soft",
+        missing: str = "error",
         search: str | BaseSearch = "auto",
         init_params: Any = "auto",
         n_init: int = 1,
@@ -106,6 +110,7 @@ class PoissonMixture(DiscreteMixture):
         self.weights = weights
         self.n_active = n_active
         self.assignment = assignment
+        self.missing = missing
         self.search = search
         self.init_params = init_params
         self.n_init = n_init

@@ -105,13 +105,19 @@ class Data(Protocol):
         ...
 
     def read_by(
-        self, rows: Callable[[Any], Rows], has_missing: bool, n_features: int | None = None, sparse: bool | None = None
+        self,
+        rows: Callable[[Any], Rows],
+        has_missing: bool,
+        n_features: int | None = None,
+        sparse: bool | None = None,
+        dtype: Any = None,
     ) -> Data:
         """Set the function that converts arrays to `Rows` objects; return self.
 
         has_missing: whether values may be missing
         n_features: number of columns of the new rows; None if it does not change
         sparse: whether the new rows are sparse; None if this does not change
+        dtype: data type of the new rows; None if it does not change
         """
         ...
 

@@ -88,11 +88,21 @@ class Distributed(Data):
         return self
 
     def read_by(
-        self, rows: MakeRows, has_missing: bool, n_features: int | None = None, sparse: bool | None = None
+        self,
+        rows: MakeRows,
+        has_missing: bool,
+        n_features: int | None = None,
+        sparse: bool | None = None,
+        dtype: Any = None,
     ) -> "Distributed":
         self.n_features = self.n_features if n_features is None else n_features
         self.sparse = self.sparse if sparse is None else sparse
-        self._reading, self.has_missing, self._blocks = replace(self._reading, rows=rows), has_missing, None
+        self.dtype = self.dtype if dtype is None else np.dtype(dtype)
+        self._reading, self.has_missing, self._blocks = (
+            replace(self._reading, rows=rows, dtype=self.dtype),
+            has_missing,
+            None,
+        )
         return self
 
     @property

@@ -74,10 +74,16 @@ class Local(Data):
         return self
 
     def read_by(
-        self, rows: MakeRows, has_missing: bool, n_features: int | None = None, sparse: bool | None = None
+        self,
+        rows: MakeRows,
+        has_missing: bool,
+        n_features: int | None = None,
+        sparse: bool | None = None,
+        dtype: Any = None,
     ) -> "Local":
         self.n_features = self.n_features if n_features is None else n_features
         self.sparse = self.sparse if sparse is None else sparse
+        self.dtype = self.dtype if dtype is None else np.dtype(dtype)
         self._rows, self.has_missing, self._blocks, self._buffers = rows, has_missing, {}, []
         self.source = self.source.widened() if has_missing else self.source
         return self

@@ -82,7 +82,7 @@ class MarginalRows(Dense):
     def marginals(self, components: GaussianParameters) -> Any:
         """Return the search structure and kernels of the marginal densities of Gaussians, for these rows."""
 
-    def _by_kind(
+    def by_kind(
         self, of_complete: Callable[[Dense, Places], Arrays], of_marginal: Callable[[Self, Places], Arrays]
     ) -> Arrays:
         """Return `of_marginal` of all rows and their indices (n,): arrays of length n.
@@ -98,7 +98,7 @@ class MarginalRows(Dense):
             return nearest(self, components, n_kept, hint=hint, n_threads=n_threads)
 
         with limited(n_threads):
-            ids, costs = self._by_kind(
+            ids, costs = self.by_kind(
                 lambda X, rows: X.nearest(components, n_kept, hint=_rows_of(hint, rows)),
                 lambda X, rows: X.marginals(components).best(X, n_kept),
             )
@@ -111,7 +111,7 @@ class MarginalRows(Dense):
             return top_k(self, components, lists, previous, n_kept, n_threads=n_threads)
 
         with limited(n_threads):
-            ids, costs = self._by_kind(
+            ids, costs = self.by_kind(
                 lambda X, rows: X.top_k(components, lists, previous[rows], n_kept),
                 lambda X, rows: X.marginals(components).top_k(X, lists, previous[rows], n_kept),
             )
@@ -148,7 +148,7 @@ class MarginalRows(Dense):
             return added(among_offered(costs, X, lists, previous[rows], n_kept, more, evidence, weight))
 
         with limited(n_threads):
-            kept, costs, counts = self._by_kind(of_complete, of_marginal)
+            kept, costs, counts = self.by_kind(of_complete, of_marginal)
         return SearchResult(kept, costs, counts, reduce(Evidence.joined, looked) if looked else None)
 
     def moments(
@@ -178,7 +178,7 @@ class MarginalRows(Dense):
             return ()
 
         with limited(n_threads):
-            self._by_kind(of_complete, of_marginal)
+            self.by_kind(of_complete, of_marginal)
         return _sums(found)
 
     def imputed(self, components: GaussianParameters, ids: Ids, q: Doubles, normal: Doubles | None = None) -> Doubles:
@@ -211,7 +211,7 @@ class MarginalRows(Dense):
             return labels, log_sum, mean
 
         with limited(n_threads):
-            labels, log_sum, mean = self._by_kind(of_complete, of_marginal)
+            labels, log_sum, mean = self.by_kind(of_complete, of_marginal)
         return Responses(labels, log_sum, mean, *_sums(sums if moments else sums[:1]))
 
     def responsibilities(self, components: GaussianParameters, *, n_threads: int | None = None) -> Doubles:
@@ -221,7 +221,7 @@ class MarginalRows(Dense):
             return (out,)
 
         with limited(n_threads):
-            (found,) = self._by_kind(lambda X, rows: (X.responsibilities(components),), of_marginal)
+            (found,) = self.by_kind(lambda X, rows: (X.responsibilities(components),), of_marginal)
         return found
 
 
@@ -342,7 +342,7 @@ class MissingRows(MarginalRows):
         given = check.gaussians(components, self)
         return (DiagonalMarginals if given.factors.ndim == 2 else Marginals)(given)
 
-    def _by_kind(
+    def by_kind(
         self, of_complete: Callable[[Dense, Places], Arrays], of_marginal: Callable[[Self, Places], Arrays]
     ) -> Arrays:
         """Apply a function to the complete rows, and another one to rows with missing values.

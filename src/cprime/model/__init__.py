@@ -16,6 +16,7 @@ point, from which log p(c, x) = `log_scale` + `scale` · cost:
 - `laplace.py`: independent Laplace columns with one scale for each component and column, or shared ones; the M-step of
   weighted medians needs the rows.
 - `conjugate.py`: families with a conjugate prior; `bayesian.py`: posteriors of all parameters (variational Bayes).
+- `product.py`: products of these families over blocks of columns.
 - `student_t.py`: t distributions with the parameters of diag, spherical or full; moments and M-step use q u in place of
   q.
 
@@ -44,6 +45,7 @@ from cprime.model.laplace import LAPLACE, Laplace
 from cprime.model.own_covariance import Diag, FullCovariance, Spherical
 from cprime.model.poisson import POISSON, Poisson
 from cprime.model.pooled import PooledSpherical
+from cprime.model.product import PRODUCT, Product
 from cprime.model.scatter import Scatter
 from cprime.model.student_t import (
     STUDENT_T,
@@ -66,6 +68,7 @@ __all__ = [
     "FAMILIES",
     "LAPLACE",
     "POISSON",
+    "PRODUCT",
     "STUDENT_T",
     "VEE",
     "VEI",
@@ -83,6 +86,7 @@ __all__ = [
     "Poisson",
     "PooledSpherical",
     "PrincipalComponents",
+    "Product",
     "Scatter",
     "Spherical",
     "StudentTDiag",

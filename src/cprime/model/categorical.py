@@ -17,7 +17,7 @@ from cprime._utils.declared import Array
 from cprime._utils.storable import storable
 from cprime._utils.values import replace
 from cprime.execution.block import Block
-from cprime.kernels import Floats, Rows
+from cprime.kernels import Floats, Rows, SparseRows
 from cprime.model.base import means_of, n_weights, new_weights
 from cprime.model.interface import Responsibilities, Weights
 from cprime.model.linear import Linear, LinearMoments
@@ -66,11 +66,13 @@ class Categorical(Linear):
         return np.log(np.maximum(self.centers.astype(np.float64), _LEAST)), np.zeros(self.n_components)
 
     def embed(self, X: Rows, before: Rows | None = None) -> Rows:
-        return X
+        return X if X.observed is None else self.without_missing(X)
 
     def summarise(self, block: Block, shares: Responsibilities) -> LinearMoments:
-        if shares.responsibilities is None or shares.ids.shape[1] < self.n_components:
+        is_partial = shares.responsibilities is None or shares.ids.shape[1] < self.n_components
+        if is_partial or not isinstance(block.X, SparseRows):
             return super().summarise(block, shares)
+        assert shares.responsibilities is not None
         q = np.empty(shares.ids.shape)
         np.put_along_axis(q, shares.ids, shares.responsibilities, axis=1)
         if block.sample_weight is not None:

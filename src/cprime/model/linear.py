@@ -55,12 +55,17 @@ class LinearCosts(Components):
         found: Floats = self.offsets[ids] - 2 * products
         return found
 
-    def _products(self, points: Rows) -> Floats:
-        """Return z·θ_c for each transformed row z and the parameters θ_c of each component: (n, C)."""
+    def _products(self, points: Rows, ids: Ids | slice) -> Floats:
+        """Return z·θ_c for each transformed row z and the parameters θ_c of the m components `ids`: (n, m)."""
         if isinstance(points, SparseRows):
-            products: Floats = points.given() @ self.parameters.T
+            products: Floats = points.given() @ self.parameters[ids].T
             return products
-        return points.products(self.parameters)
+        return points.products(self.parameters[ids])
+
+    def table(self, points: Rows, ids: Ids | slice = slice(None)) -> Floats:
+        """Return the costs of n points under each of the m components `ids`: (n, m)."""
+        found: Floats = self.offsets[ids] - 2 * self._products(points, ids)
+        return found
 
     def best(self, points: Rows, n_kept: int, hint: Ids | None = None) -> tuple[Ids, Floats]:
         C = len(self.parameters)
@@ -68,7 +73,7 @@ class LinearCosts(Components):
         step = max(1, _VALUES // C)
         for begin in range(0, len(points), step):
             rows = slice(begin, begin + step)
-            every = self.offsets - 2 * self._products(points[rows])
+            every = self.table(points[rows])
             order = np.argsort(every, axis=1, kind="stable")[:, :n_kept]
             kept[rows], costs[rows] = order, np.take_along_axis(every, order, axis=1)
         return kept, costs
@@ -81,6 +86,11 @@ class LinearCosts(Components):
             return found
 
         return least_lists(mean_costs, len(self.centers), n_neighbors)
+
+    def mean_costs(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return L and R (C, m + 1): L Rᵀ (C, C) has the mean costs of each component's points under all components."""
+        ones = np.ones((len(self.centers), 1))
+        return np.column_stack([self.centers, ones]), np.column_stack([-2 * self.parameters, self.offsets])
 
 
 @dataclass(frozen=True)
@@ -114,8 +124,11 @@ class Linear(Family, ABC):
     def _components(self) -> LinearCosts:
         parameters, log_normalizers = self.natural
         offsets = 2 * log_normalizers - 2 * log_weights(self.weights, self.centers)
-        centers = np.zeros(parameters.shape)
-        centers[:, : self.n_features] = self.centers
+        centers, means = (
+            np.zeros(parameters.shape),
+            self.moments_of_sums(np.ones(self.n_components), self.centers.astype(np.float64)).sums,
+        )
+        centers[:, : means.shape[1]] = means
         return LinearCosts(parameters, offsets, centers)
 
     def density_limit(self, X: Rows) -> float:
@@ -125,11 +138,32 @@ class Linear(Family, ABC):
         return Dense(np.asarray(X.dense(), dtype=np.float64))
 
     def summarise(self, block: Block, shares: Responsibilities) -> LinearMoments:
+        X = block.X if block.X.observed is None else self.without_missing(block.X)
         return LinearMoments(
-            *block.X.accumulate(
-                shares.ids, shares.responsibilities, block.sample_weight, n_components=self.n_components
-            )
+            *X.accumulate(shares.ids, shares.responsibilities, block.sample_weight, n_components=self.n_components)
         )
+
+    def without_missing(self, X: Rows) -> Rows:
+        """Return rows with zeros for missing values, whose sums are those of the observed values."""
+        assert X.observed is not None
+        return Dense(np.where(X.observed, X.dense(), 0.0))
+
+    def complete(self) -> Self:
+        """Return the model for rows without missing values."""
+        return self
+
+    def moments_of_sums(self, counts: NDArray[np.float64], sums: NDArray[np.float64]) -> LinearMoments:
+        """Return the moments of rows without missing values, from Σ w q (C,) and Σ w q x (C, D)."""
+        return LinearMoments(counts, sums)
+
+    def with_missing(self) -> Self:
+        return self
+
+    def imputed(self, X: Rows, ids: NDArray[np.int32], q: NDArray[np.float64], normal: Any = None) -> NDArray:
+        if normal is not None:
+            raise TypeError(f"missing values of {self.covariance_type!r} components can only be replaced by means.")
+        means = np.einsum("nh,nhd->nd", q, self.centers[ids].astype(np.float64))
+        return X.dense() if X.observed is None else np.where(X.observed, X.dense(), means)
 
     def maximise(self, moments: LinearMoments, prior: None = None) -> Self:
         centers = means_of(moments.counts, moments.sums, self.centers).astype(self.centers.dtype)
@@ -147,7 +181,7 @@ class Linear(Family, ABC):
         for begin in range(0, len(X), step):
             rows = slice(begin, begin + step)
             off = np.square(X[rows].dense() - self.centers[labels[rows]]) / variances[labels[rows]]
-            found[rows] = np.sqrt(off.sum(axis=1))
+            found[rows] = np.sqrt((off if X.observed is None else off * X.observed[rows]).sum(axis=1))
         return found
 
     def covariances_along(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -13,18 +13,27 @@ from scipy.stats import poisson
 from cprime._utils.declared import Array
 from cprime._utils.storable import storable
 from cprime._utils.values import replace
+from cprime.execution.block import Block
 from cprime.kernels import Dense, Floats, Rows, SparseRows
+from cprime.model.base import means_of, new_weights
 from cprime.model.covariance import scaled_along
-from cprime.model.interface import Weights
-from cprime.model.linear import Linear
+from cprime.model.interface import Responsibilities, Weights
+from cprime.model.linear import Linear, LinearMoments
 
+_TABULATED = 2.0**16  # counts below this are small enough for a table of log x!
 _LEAST_RATE = 1e-12  # least rate in densities, so that a count in a column of rate 0 has a finite log-density
 
 
 @storable("model.Poisson")
 @dataclass(frozen=True)
 class Poisson(Linear):
-    """Mixture of Poisson counts; centers (C, D): rates λ. A row is transformed to (x, Σ_d log x_d!)."""
+    """Mixture of Poisson counts; centers (C, D): rates λ. A row is transformed to (x, Σ_d log x_d!).
+
+    has_missing: whether values may be missing, which leave the sum over columns. Then rows are transformed to
+    (x, o, Σ_d log x_d!), with the mask o of observed values, and zeros for missing ones.
+    """
+
+    has_missing: bool = False
 
     covariance_type: ClassVar[str] = "poisson"
     attribute_names: ClassVar[tuple[str, ...]] = ("rates_",)
@@ -35,15 +44,48 @@ class Poisson(Linear):
     @property
     def natural(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         rates = np.maximum(self.centers.astype(np.float64), _LEAST_RATE)
-        return np.column_stack([np.log(rates), np.full(len(rates), -1.0)]), rates.sum(axis=1)
+        last = np.full(len(rates), -1.0)
+        if self.has_missing:
+            return np.column_stack([np.log(rates), -rates, last]), np.zeros(len(rates))
+        return np.column_stack([np.log(rates), last]), rates.sum(axis=1)
 
     def embed(self, X: Rows, before: Rows | None = None) -> Rows:
         if isinstance(X, SparseRows):
             counts = X.as_type(np.float64).given()
             logs = np.bincount(X.owners, gammaln(X.entries[0].astype(np.float64) + 1), len(X))
             return SparseRows.from_scipy(csr_array(hstack([counts, logs[:, np.newaxis]], format="csr")))
-        counts = np.asarray(X.dense(), dtype=np.float64)
-        return Dense(np.column_stack([counts, gammaln(counts + 1).sum(axis=1)]))
+        counts = np.asarray((self.without_missing(X) if self.has_missing else X).dense(), dtype=np.float64)
+        return Dense(np.column_stack([counts, _log_factorials(counts[:, : self.n_features]).sum(axis=1)]))
+
+    def without_missing(self, X: Rows) -> Rows:
+        """Return the rows (x, o): zeros for missing values, and the mask o of observed values."""
+        observed = np.ones(X.shape, dtype=bool) if X.observed is None else X.observed
+        return Dense(np.column_stack([np.where(observed, X.dense(), 0.0), observed]))
+
+    def summarise(self, block: Block, shares: Responsibilities) -> LinearMoments:
+        if not self.has_missing:
+            return super().summarise(block, shares)
+        return super().summarise(Block(self.without_missing(block.X), block.sample_weight), shares)
+
+    def maximise(self, moments: LinearMoments, prior: None = None) -> Self:
+        if not self.has_missing:
+            return super().maximise(moments)
+        sums, observed = np.split(moments.sums, 2, axis=1)
+        centers = means_of(observed, sums, self.centers).astype(self.centers.dtype)
+        return replace(self, centers=centers, weights=new_weights(self.weights, moments.counts))
+
+    def moments_of_sums(self, counts: NDArray[np.float64], sums: NDArray[np.float64]) -> LinearMoments:
+        observed = [np.broadcast_to(counts[:, np.newaxis], sums.shape)] if self.has_missing else []
+        return LinearMoments(counts, np.concatenate([sums, *observed], axis=1))
+
+    def pseudo_moments(self, shares: NDArray[np.float64]) -> tuple[LinearMoments, None]:
+        return self.moments_of_sums(shares, shares[:, np.newaxis] * self.centers), None
+
+    def with_missing(self) -> Self:
+        return replace(self, has_missing=True)
+
+    def complete(self) -> Self:
+        return replace(self, has_missing=False)
 
     def drawn(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
         found: NDArray[np.float64] = poisson.ppf(ndtr(normal), self.centers.astype(np.float64)[labels])
@@ -71,6 +113,15 @@ class Poisson(Linear):
 
     def marginal(self, columns: NDArray[np.intp]) -> Self:
         return replace(self, centers=np.ascontiguousarray(self.centers[:, columns]))
+
+
+def _log_factorials(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return log x! of counts x; those of small counts are read from a table, which is faster."""
+    most = counts.max(initial=0.0)
+    if not most < min(_TABULATED, counts.size):
+        return np.asarray(gammaln(counts + 1))
+    table: NDArray[np.float64] = gammaln(np.arange(most + 1) + 1)
+    return table[counts.astype(np.intp)]
 
 
 POISSON = {"poisson": Poisson}

@@ -236,7 +236,15 @@ class GaussianCosts(KernelComponents):
             if previous is None:
                 return exact_lists(self.centers, n_neighbors)
             return refined_lists(self.centers, previous, n_neighbors)
-        means = self.centers.astype(np.float64)
+        left, right = self.mean_costs()
+        return least_lists(lambda begin, end: Dense(left[begin:end]).products(right), C, n_neighbors)
+
+    def mean_costs(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return L and R of C rows: L Rᵀ (C, C) has the mean costs of each component's points under all components.
+
+        Both are finite, because costs that would overflow are scaled down.
+        """
+        C, means = len(self.centers), self.centers.astype(np.float64)
         means -= means.mean(axis=0)
         factors, offsets = self.gaussians.factors.astype(np.float64), self.gaussians.offsets
         reach = np.abs(factors).max() * max(np.abs(means).max(), np.abs(self.covariances).max() ** 0.5)
@@ -254,8 +262,7 @@ class GaussianCosts(KernelComponents):
             pulls = precisions * means
         constants = offsets + (pulls * means).sum(axis=1)
         left = np.column_stack([moments.reshape(C, -1), means, np.ones(C)])
-        right = np.column_stack([precisions.reshape(C, -1), -2 * pulls, constants])
-        return least_lists(lambda begin, end: Dense(left[begin:end]).products(right), C, n_neighbors)
+        return left, np.column_stack([precisions.reshape(C, -1), -2 * pulls, constants])
 
 
 def without_self(lists: NDArray[np.int32], first: int = 0) -> NDArray[np.int32]:

@@ -16,7 +16,7 @@ from cprime.estimators.fitted import centers_of, data_for, feature_names, model_
 from cprime.estimators.opening import preparation_of
 from cprime.estimators.validation import check_integer, check_weights
 from cprime.execution import Data, local
-from cprime.kernels import Floats, posterior, with_nan
+from cprime.kernels import Floats, Rows, posterior, with_nan
 from cprime.model import Model
 from cprime.sources.prepared import Preparation
 
@@ -148,7 +148,6 @@ def gather(estimator: Any, X: Any, sample_weight: Any = None, max_rows: Any = "a
     model = model_of(estimator) if hasattr(estimator, "_parameters") else None
     rows, fitted = _chosen(data, max_rows, products(model, *centers.shape)), without_preparation(estimator)
     taken = data.take(rows)
-    X = taken.X.dense() if taken.X.observed is None else fitted.impute(with_nan(taken.X))
     weight = np.ones(len(rows)) if taken.sample_weight is None else taken.sample_weight
     if not weight.sum() > 0:
         raise ValueError(f"sample_weight must have a positive sum over the {len(rows)} rows of the report, got 0.")
@@ -158,10 +157,26 @@ def gather(estimator: Any, X: Any, sample_weight: Any = None, max_rows: Any = "a
         ids, costs = model.components().best(model.embed(taken.X), n_kept)
         best = Best(ids, model.log_scale + model.scale * costs.astype(np.float64))
         labels = best.ids[:, 0]
+        X = _completed(taken.X, fitted, model)
     else:
+        X = taken.X.dense()
         best, labels = None, fitted.predict(X)
     names = tuple(shortened(name, _LONGEST) for name in feature_names(estimator))
     return ReportData(estimator, model, data.n_points, rows, X, weight, labels, best, centers, names)
+
+
+def _completed(X: Rows, fitted: Any, model: Model) -> Floats:
+    """Return rows with missing values replaced by their means given the observed values.
+
+    fitted: the estimator that takes such rows    model: its parameters
+    """
+    if X.observed is None:
+        return X.dense()
+    if hasattr(fitted, "impute"):
+        found: Floats = fitted.impute(with_nan(X))
+        return found
+    ids, costs = model.components().best(model.embed(X), model.n_components)
+    return model.imputed(X, ids, posterior(costs, model.scale).responsibilities)
 
 
 def shortened(name: str, longest: int) -> str:

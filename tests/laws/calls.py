@@ -62,7 +62,7 @@ KINDS = {
     "threads": "n_threads",
     "path": "path folder checkpoint spill",
     "object": "categories estimator fitted mixture model tree sweep adata reference index models data compare fixed "
-    "criteria kind frame profile",
+    "prior criteria kind frame profile",
 }
 KIND_OF = {name: kind for kind, names in KINDS.items() for name in names.split()}
 # Methods of scikit-learn's classes and of tuples; the protocols of searches, of starts and of callbacks.
@@ -317,6 +317,10 @@ def fit_factors(factors: cprime.Factors) -> Any:
     return cprime.GaussianMixture(3, covariance_type=factors, max_iter=9, random_state=0).fit(X)
 
 
+def fit_prior(prior: cprime.Prior) -> Any:
+    return cprime.GaussianMixture(3, covariance_type="diag", prior=prior, max_iter=9, random_state=0).fit(X)
+
+
 def run_start(**arguments: Any) -> Any:
     cls = arguments.pop("cls")
     return cprime.KMeans(3, init=cls(**arguments), random_state=0).fit(X)
@@ -369,6 +373,12 @@ def calls() -> dict[str, Call]:
         "resume": Call(cprime.resume, {"folder": "nowhere"}, {"X": "untried", "sample_weight": "untried"}),
         "combine": Call(cprime.combine, {"models": [fitted("KMeans"), fitted("KMeans")], "n_clusters": 3, **seeded}),
         "Factors": Call(lambda **given: fit_factors(cprime.Factors(**given)), {"n_factors": 1}, tried=cprime.Factors),
+        "Prior": Call(
+            lambda **given: fit_prior(cprime.Prior(**given)),
+            {"shrinkage": 0.5, "mean": CENTERS[0], "dof": 6.0, "scale": np.array([4.0, 5.0, 6.0])},
+            {"shrinkage": "real", "mean": "numbers", "scale": "numbers"},
+            cprime.Prior,
+        ),
         "Memory": Call(
             lambda **given: cprime.KMeans(3, max_memory=cprime.Memory(**given), random_state=0).fit(X),
             tried=cprime.Memory,

@@ -128,6 +128,9 @@ ESTIMATORS = {
     "GaussianMixture, diag": mixture(
         cprime.GaussianMixture, "missing", searches=tuple(SEARCHES), covariance_type="diag"
     ),
+    "GaussianMixture, prior": mixture(
+        cprime.GaussianMixture, "missing", searches=("full", "graph"), covariance_type="full", prior=cprime.Prior()
+    ),
     "GaussianMixture, papers": mixture(
         cprime.GaussianMixture,
         searches=("full", "exact", "estimated"),

@@ -195,6 +195,7 @@ ESTIMATORS = {
             given={"covariance_type": "diag"},
         ),
         "missing": MISSING,
+        "prior": Option(always(cprime.Prior())),
         "semi_supervised": LABELS,
     },
     cprime.StudentTMixture: GAUSSIAN

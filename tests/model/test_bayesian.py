@@ -96,7 +96,7 @@ def test_an_m_step_and_its_bound_are_scikit_learns(covariance_type, weights, n, 
 def test_the_bound_is_below_the_exact_one_and_components_vanish(covariance_type, weights, n_active):
     X, rng = groups(600), np.random.default_rng(2)
     given = {"covariance_type": covariance_type, "weight_concentration_prior_type": weights, "tol": 1e-8}
-    given |= {"weight_concentration_prior": 1e-3, "max_iter": 500, "means_init": X[rng.permutation(600)[:7]]}
+    given |= {"weight_concentration_prior": 1e-3, "max_iter": 3000, "means_init": X[rng.permutation(600)[:7]]}
     fit = BayesianGaussianMixture(7, n_active=n_active, **given).fit(X)
     bounds = [*fit.lower_bounds_, fit.lower_bound_]
     assert np.diff(bounds).min() > -1e-12

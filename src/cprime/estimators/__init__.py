@@ -34,6 +34,7 @@ from cprime.estimators.memory_limit import Memory
 from cprime.estimators.mixed_mixture import MixedMixture
 from cprime.estimators.noise import Noisy
 from cprime.estimators.poisson_mixture import PoissonMixture
+from cprime.estimators.priors import Prior
 from cprime.estimators.quality import Bounds, SearchQualityWarning
 from cprime.estimators.residual_kmeans import ResidualKMeans
 from cprime.estimators.soft_kmeans import SoftKMeans
@@ -57,6 +58,7 @@ __all__ = [
     "MixedMixture",
     "Noisy",
     "PoissonMixture",
+    "Prior",
     "ResidualKMeans",
     "SearchQualityWarning",
     "SoftKMeans",

@@ -242,8 +242,8 @@ n_features_in_, feature_names_in_
             components. `lower_bound_` is that of this library.
         """
         check_is_fitted(self)
-        names = ("covariance_type", "weight_concentration_prior_type", "random_state")
-        mixture = SklearnMixture(n_components=len(self.means_), **{name: getattr(self, name) for name in names})
+        given = {name: getattr(self, name) for name in ("weight_concentration_prior_type", "random_state")}
+        mixture = SklearnMixture(n_components=len(self.means_), covariance_type=self.covariance_type_, **given)
         names = ("weights_", "means_", *self._family.attribute_names)
         for name in (*names, "converged_", "n_iter_", "lower_bound_", "lower_bounds_"):
             if hasattr(self, name):

@@ -10,14 +10,18 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from cprime._utils.declared import Presence
+from cprime._utils.values import replace
 from cprime.estimators.conditionals import condition, marginal, regress
-from cprime.estimators.covariances import Factors, covariances_of
+from cprime.estimators.covariances import Factors, covariances_of, family_of
 from cprime.estimators.fitted import as_pipeline
 from cprime.estimators.fitted_mixture import best_of
 from cprime.estimators.memory_limit import Memory
 from cprime.estimators.missing import impute
 from cprime.estimators.mixture import Mixture
+from cprime.estimators.mixture_problems import MixtureOptions
+from cprime.estimators.priors import Prior, conjugate_prior
 from cprime.kernels import Rows, computing
+from cprime.model import PENALIZED
 from cprime.persistence import model_files
 from cprime.search.base import BaseSearch
 
@@ -85,6 +89,10 @@ class GaussianMixture(Mixture):
         Added to the variances by every M-step, in data unit², as in scikit-learn, so that covariances are positive
         definite; the lower bound may fall by a term of this size. With 0 it never falls. For "tied_spherical" it is the
         least variance instead, and the bound never falls.
+    prior : Prior or None, default=None
+        A prior of means and covariances, `Prior()` for that of mclust: F then includes the log-density of the prior, up
+        to a constant and divided by N, and the fit finds a mode of the posterior. The methods, such as `score` and
+        `bic`, use the likelihood alone. None is maximum likelihood.
     learning_decay : float, default=1.0
         κ of `partial_fit`, above 0.5 and at most 1: the share of a batch of weight W is min(1, W/n^κ), where n is the
         total weight so far. With 1 all points count equally; smaller values forget early points.
@@ -203,6 +211,7 @@ class GaussianMixture(Mixture):
         tol: float = 1e-3,
         momentum: bool | str = "auto",
         reg_covar: float = 1e-6,
+        prior: Prior | None = None,
         learning_decay: float = 1.0,
         warm_start: bool = False,
         random_state: Any = None,
@@ -232,6 +241,7 @@ class GaussianMixture(Mixture):
         self.tol = tol
         self.momentum = momentum
         self.reg_covar = reg_covar
+        self.prior = prior
         self.learning_decay = learning_decay
         self.warm_start = warm_start
         self.random_state = random_state
@@ -245,6 +255,22 @@ class GaussianMixture(Mixture):
         self.max_memory = max_memory
         self.callbacks = callbacks
         self.verbose = verbose
+
+    def _check_arguments(self) -> None:
+        super()._check_arguments()
+        if self.prior is None:
+            return
+        if not isinstance(self.prior, Prior):
+            raise TypeError(f"prior must be a Prior or None, got {self.prior!r}.")
+        if family_of(self.covariance_type) not in PENALIZED:
+            raise ValueError(f"prior needs covariance_type in {tuple(PENALIZED)}, got {self.covariance_type!r}.")
+
+    def _options(self) -> MixtureOptions:
+        options = super()._options()
+        if self.prior is None:
+            return options
+        name = family_of(self.covariance_type)
+        return replace(options, family=PENALIZED[name], prior_of=partial(conjugate_prior, self.prior, name))
 
     def _options_of_fit(self) -> dict[str, Any]:
         if getattr(self.covariance_type, "n_factors", "auto") == "auto":

@@ -266,6 +266,8 @@ class Mixture(DensityMixin, Clusterer):
         decay = check_decay(self.learning_decay)
         if getattr(self, "fixed", None) is not None:
             raise ValueError("partial_fit needs fixed=None: it changes all components.")
+        if getattr(self, "prior", None) is not None:
+            raise ValueError(f"partial_fit needs prior=None, got {self.prior!r}.")
         refuse_labels(self, "partial_fit")
         if not first:
             self._check_goes_on("partial_fit")

@@ -38,6 +38,7 @@ from cprime._utils.declared import Array
 from cprime.model.base import FAMILIES, register
 from cprime.model.bayesian import BAYESIAN, BayesianPrior
 from cprime.model.categorical import CATEGORICAL, Categorical
+from cprime.model.conjugate import PENALIZED, ConjugatePrior
 from cprime.model.decomposed import EEV, EVE, EVI, EVV, VEE, VEI, VEV, VVE, Decomposed, TiedDiag
 from cprime.model.factors import FactorAnalyzers, PrincipalComponents
 from cprime.model.interface import Model
@@ -67,6 +68,7 @@ __all__ = [
     "EVV",
     "FAMILIES",
     "LAPLACE",
+    "PENALIZED",
     "POISSON",
     "PRODUCT",
     "STUDENT_T",
@@ -77,6 +79,7 @@ __all__ = [
     "Array",
     "BayesianPrior",
     "Categorical",
+    "ConjugatePrior",
     "Decomposed",
     "Diag",
     "FactorAnalyzers",

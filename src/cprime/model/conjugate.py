@@ -21,7 +21,8 @@ from cprime.kernels import Floats
 from cprime.model.base import Gaussian, means_of
 from cprime.model.covariance import DataScale
 from cprime.model.interface import Weights
-from cprime.model.own_covariance import OwnCovariance, OwnMoments
+from cprime.model.own_covariance import Diag, FullCovariance, OwnCovariance, OwnMoments, Spherical
+from cprime.model.pooled import PooledFull
 from cprime.model.scatter import Scatter
 from cprime.model.tied import Tied, TiedMoments
 
@@ -164,3 +165,41 @@ class ConjugateTied(Conjugate, Tied):
         trace = np.square(inverse @ np.linalg.cholesky(self.hyper.scatter)).sum()
         squares = np.square((self.centers - self.hyper.mean) @ inverse.T).sum(axis=1)
         return PriorTerms(np.full(C, log_determinant), np.full(C, trace), squares)
+
+
+@storable("model.PenalizedFull")
+@dataclass(frozen=True)
+class PenalizedFull(ConjugateOwn, FullCovariance):
+    """Gaussian mixture with full covariances and a Normal-inverse-Wishart prior."""
+
+
+@storable("model.PenalizedDiag")
+@dataclass(frozen=True)
+class PenalizedDiag(ConjugateOwn, Diag):
+    """Gaussian mixture with diagonal covariances and a Normal-inverse-gamma prior for each column."""
+
+
+@storable("model.PenalizedSpherical")
+@dataclass(frozen=True)
+class PenalizedSpherical(ConjugateOwn, Spherical):
+    """Gaussian mixture with spherical covariances and a Normal-inverse-gamma prior."""
+
+
+@storable("model.PenalizedPooled")
+@dataclass(frozen=True)
+class PenalizedPooled(ConjugateOwn, PooledFull):
+    """Gaussian mixture with one covariance and a Normal-inverse-Wishart prior, for rows with missing values."""
+
+
+@storable("model.PenalizedTied")
+@dataclass(frozen=True)
+class PenalizedTied(ConjugateTied):
+    """Gaussian mixture with one covariance and a Normal-inverse-Wishart prior."""
+
+    def with_missing(self) -> PenalizedPooled:
+        return PenalizedPooled.with_prior(super().with_missing(), self.hyper)
+
+
+PENALIZED: dict[str, Any] = {
+    each.covariance_type: each for each in (PenalizedFull, PenalizedDiag, PenalizedSpherical, PenalizedTied)
+}

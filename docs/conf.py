@@ -49,6 +49,7 @@ GALLERY = (  # as one would learn: small data, how many clusters, what clusters 
         "old_faithful",
         "choosing_c",
         "lower_bounds",
+        "how_certain",
         "clusters_from_components",
         "components_that_vanish",
         "documents",

@@ -12,7 +12,7 @@ import pytest
 from forks import PACKAGE, forks
 
 SCRIPTS = {path.stem: path for path in sorted((Path(__file__).parents[2] / "examples").rglob("*.py"))}
-SLOW = {"dask_cluster", "image_compression", "larger_than_memory", "lower_bounds"}  # 20 to 35 s each
+SLOW = {"dask_cluster", "how_certain", "image_compression", "larger_than_memory", "lower_bounds"}  # 20 to 35 s each
 SLOW |= {"resume_after_a_kill", "embeddings_in_a_folder", "color_quantization", "thousands_of_gaussians"}  # 12 to 20 s
 # Runs a script as the interpreter does, and saves all figures that it shows.
 DRIVER = """
@@ -99,6 +99,13 @@ def lower_bounds(said):
     assert max(numbers("J is at most # %", said)) < 1
     _, groups, cloud = numbers(": gap # %", said)
     assert groups < cloud < 30
+
+
+def how_certain(said):
+    """Check that two components are enough, and that theory and bootstrap agree about their weights."""
+    assert "n_components at alpha=0.05: 2" in said
+    theory, resamples = re.findall(r"weights_\[0\] +(?:[0-9.]+) +([0-9.]+)", said)
+    assert abs(float(theory) / float(resamples) - 1) < 0.3
 
 
 def components_that_vanish(said):
@@ -279,6 +286,7 @@ CHECKS = {
     "heavy_tails": heavy_tails,
     "embeddings_in_a_folder": embeddings_in_a_folder,
     "image_compression": image_compression,
+    "how_certain": how_certain,
     "lower_bounds": lower_bounds,
     "larger_than_memory": larger_than_memory,
     "near_duplicates": near_duplicates,

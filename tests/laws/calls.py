@@ -84,12 +84,17 @@ RESULTS |= {
 }
 RESULTS |= {"LowerBound", "PartitionLoss", "VariationBounds", "VariationDistance", *plots.__all__, "Callback"}
 RESULTS |= {"ColumnProfile", "ClassificationTable"}
-RESULTS |= {"Bootstrap"}
+RESULTS |= {"Bootstrap", "LikelihoodRatioTest", "StandardErrors"}
 # Callables of which a single call takes long.
 LONG = {"XMeans", "XMeans.fit", "GMeans", "GMeans.fit", "KMeans.report", "StudentTMixture", "StudentTMixture.fit"}
 LONG |= {"CategoricalMixture", "CategoricalMixture.fit", "GaussianMixture.update", "coresets.sensitivity"}
 LONG |= {"theory.lower_bound", "theory.variation_bounds", "theory.variation_distance", "selection.sweep", "tl.sweep"}
-LONG |= {"selection.stability", "selection.SelectionDisplay.from_estimator", "GaussianMixture.fit_predict"}
+LONG |= {
+    "selection.likelihood_ratio_test",
+    "selection.stability",
+    "selection.SelectionDisplay.from_estimator",
+    "GaussianMixture.fit_predict",
+}
 # Arguments that are not tried, by callable: other libraries or other laws check them, or any value is documented.
 UNTRIED = {
     "open_data": {"data"},
@@ -284,6 +289,8 @@ def made(name: str) -> Any:
         "table": lambda: selection.classification_table(LABELS, mixture),
         "stability": lambda: selection.stability(cprime.KMeans(), X, [2, 3], n_resamples=2, random_state=0),
         "bootstrap": lambda: selection.bootstrap(k_means, X, 3, random_state=0),
+        "errors": lambda: selection.standard_errors(k_means, X),
+        "ratios": lambda: selection.likelihood_ratio_test(cprime.GaussianMixture(), X, n_resamples=2, random_state=0),
         "plan": lambda: cprime.plan(cprime.KMeans(3), X),
         "report": lambda: k_means.report(X),
         "faiss": trained_bridge,
@@ -427,6 +434,15 @@ def calls() -> dict[str, Call]:
         ),
         "selection.Bootstrap.interval": method("bootstrap", "interval", {}, level="real"),
         "selection.Bootstrap.to_frame": method("bootstrap", "to_frame", {}),
+        "selection.likelihood_ratio_test": Call(
+            selection.likelihood_ratio_test,
+            {"estimator": cprime.GaussianMixture(), "X": X, "n_resamples": 2, "n_init": 1, **seeded},
+            {"max_components": "size or None"},
+        ),
+        "selection.standard_errors": Call(selection.standard_errors, {"estimator": fitted("KMeans"), "X": X}),
+        "selection.LikelihoodRatioTest.to_frame": method("ratios", "to_frame", {}),
+        "selection.StandardErrors.interval": method("errors", "interval", {}, level="real"),
+        "selection.StandardErrors.to_frame": method("errors", "to_frame", {}),
         "selection.Sweep.best": method("sweep", "best", {}),
         "selection.Sweep.best_n_components": method("sweep", "best_n_components", {}),
         "selection.Sweep.elbow": method("sweep", "elbow", {}),

@@ -71,6 +71,7 @@ DRAWINGS: dict[str, Callable[[Fits, Any], Any]] = {
     "ClustersDisplay, crowded": shown(
         "ClustersDisplay", lambda f: KMeans(12, random_state=0).fit(f.crowd), lambda f: f.crowd
     ),
+    "ClustersDisplay, errors": shown("ClustersDisplay", lambda f: f.km, standard_errors=True),
     "ClustersDisplay, contours": shown("ClustersDisplay", lambda f: f.gm, density=True),
     "ClustersDisplay, line": shown(
         "ClustersDisplay", lambda f: GaussianMixture(3, **OPTIONS).fit(f.line), lambda f: f.line

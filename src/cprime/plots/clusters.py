@@ -6,9 +6,11 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
+from cprime import selection
 from cprime._utils.style import frame
 from cprime.estimators import KMeans
 from cprime.estimators.fitted import centers_of
+from cprime.estimators.validation import check_flag
 from cprime.plots.fitted import accepting, impute_missing, prepared
 from cprime.plots.plane import (
     draw_boundaries,
@@ -27,6 +29,7 @@ from cprime.plots.style import COLUMN, cluster_colors, panels
 from cprime.theory.mixtures import MixtureDensity
 
 _NUMBERED = 12
+_REACH = 2.4477  # Mahalanobis distance within which 95 % of a normal distribution in a plane are
 
 
 class ClustersDisplay:
@@ -62,6 +65,9 @@ class ClustersDisplay:
         has scaled.
     density : cprime.theory.Gaussians or a similar object, or None, default=None
         Mixture with as many features as `points`, whose density is drawn as contours or curves.
+    center_covariances : ndarray of shape (n_clusters, 2, 2) or None, default=None
+        Covariances of the estimates of the centers, in data unit². Black ellipses contain 95 % of such normal
+        distributions.
 
     Attributes
     ----------
@@ -97,6 +103,7 @@ class ClustersDisplay:
         divided: bool = False,
         unit: ArrayLike = (1.0, 1.0),
         density: MixtureDensity | None = None,
+        center_covariances: NDArray | None = None,
     ) -> None:
         self.points = points
         self.labels = labels
@@ -106,6 +113,7 @@ class ClustersDisplay:
         self.divided = divided
         self.unit: NDArray[np.float64] = np.asarray(unit, dtype=np.float64)
         self.density = density
+        self.center_covariances = center_covariances
 
     @classmethod
     def from_estimator(
@@ -116,6 +124,7 @@ class ClustersDisplay:
         projection: Any = "auto",
         ellipses: bool | None = None,
         density: bool | None = None,
+        standard_errors: bool = False,
         ax: Any = None,
         **kw: Any,
     ) -> Self:
@@ -138,6 +147,9 @@ class ClustersDisplay:
         density : bool or None, default=None
             Whether to show the density of the mixture. None shows it for mixtures on a line only. k-means is a mixture
             with equal weights and the variance σ².
+        standard_errors : bool, default=False
+            Whether to show in a plane, around each center of a fit to X, the ellipse that contains the center that fits
+            to more and more points approach, with a probability of 95 %: see `selection.standard_errors`.
         ax : matplotlib Axes or None, default=None
             Axes to draw on; None makes a figure.
         **kw : dict
@@ -150,7 +162,8 @@ class ClustersDisplay:
         Raises
         ------
         ValueError
-            If X does not have the estimator's number of features, or if density=True and the estimator has no density.
+            If X does not have the estimator's number of features, or if density=True and the estimator has no density,
+            or standard_errors=True without a plane, or for a fit that has no theory of standard errors.
         """
         centers = centers_of(estimator)
         rows, (fitted, X) = X, prepared(estimator, X)
@@ -165,8 +178,13 @@ class ClustersDisplay:
         is_raw = hasattr(estimator, "categories_")  # X has zeros and ones, but the estimator takes categories.
         labels = np.asarray(accepting(estimator, rows).predict(rows) if is_raw else fitted.predict(X))
         divided = isinstance(estimator, KMeans) and X.shape[1] == 2 and len(centers) > 1 and not is_line
-        points, places = plane.points(shown), plane.points(centers)
-        return cls(points, labels, places, covariances, plane.names, divided, plane.unit, shape).plot(ax, **kw)
+        points, places, errors = plane.points(shown), plane.points(centers), None
+        if check_flag(standard_errors, "standard_errors"):
+            if is_line:
+                raise ValueError("standard_errors=True needs a projection on two features, got one.")
+            P = plane.directions
+            errors = P @ selection.standard_errors(fitted, X).center_covariances @ P.T
+        return cls(points, labels, places, covariances, plane.names, divided, plane.unit, shape, errors).plot(ax, **kw)
 
     def plot(self, ax: Any = None, *, deviations: Any = None, numbers: bool | None = None) -> Self:
         """Draw the points, centers and ellipses, or the histogram, centers and densities.
@@ -198,6 +216,8 @@ class ClustersDisplay:
             draw_boundaries(self.ax_, centers, self.unit)
         if self.covariances is not None:
             draw_ellipses(self.ax_, centers, self.covariances, colors * 0.8, deviations)
+        if self.center_covariances is not None:
+            draw_ellipses(self.ax_, centers, self.center_covariances, np.zeros_like(colors), (_REACH,), zorder=5)
         draw_centers(self.ax_, centers, colors * 0.6, clip_on=not is_line)
         if is_line:
             self.ax_.set_ylim(bottom=0)

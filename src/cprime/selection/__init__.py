@@ -3,14 +3,17 @@
 `sweep` fits a mixture or k-means for every C of a range and returns a `Sweep`, which `SelectionDisplay` draws.
 `stability` compares fits to halves of the data, `classification_table` clusters with known classes. `XMeans` and
 `GMeans` split and merge clusters until a criterion or a test requires no further change. `merge` joins the components
-of a fit and returns a `MergeTree`, which can be cut at any number of clusters. `bootstrap` says how certain the
-parameters of a fit are. Criteria read a fit by its public methods; `merge` also by its model, if it has one.
+of a fit and returns a `MergeTree`, which can be cut at any number of clusters. `bootstrap` and
+`standard_errors` say how certain the parameters of a fit are; `likelihood_ratio_test` tests the number of components.
+Criteria read a fit by its public methods; `merge` also by its model, if it has one.
 """
 
 from cprime.selection.agreement import ClassificationTable, classification_table, purity
+from cprime.selection.asymptotics import StandardErrors, standard_errors
 from cprime.selection.bootstrap import Bootstrap, bootstrap
 from cprime.selection.display import SelectionDisplay
 from cprime.selection.gmeans import GMeans
+from cprime.selection.likelihood_ratio import LikelihoodRatioTest, likelihood_ratio_test
 from cprime.selection.merging import MergeTree, merge
 from cprime.selection.results import Sweep
 from cprime.selection.stability import Stability, stability
@@ -21,16 +24,20 @@ __all__ = [
     "Bootstrap",
     "ClassificationTable",
     "GMeans",
+    "LikelihoodRatioTest",
     "MergeTree",
     "SelectionDisplay",
     "Stability",
+    "StandardErrors",
     "Sweep",
     "XMeans",
     "bootstrap",
     "classification_table",
+    "likelihood_ratio_test",
     "merge",
     "purity",
     "stability",
+    "standard_errors",
     "sweep",
 ]
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import cprime as package
-from cprime import CategoricalMixture, PoissonMixture
+from cprime import CategoricalMixture, MixedMixture, PoissonMixture
 
 pa = pytest.importorskip("pyarrow")
 pd = pytest.importorskip("pandas")
@@ -125,3 +125,18 @@ def test_what_discrete_models_lack_is_refused_in_one_line(cprime, fails, counts,
     outcome = cprime("plan", source, "-m", "poisson", "-k", 2)
     assert (outcome.code, outcome.out) == (2, "")
     assert "there are plans for kmeans, gmm, student-t, got poisson." in outcome.err
+
+
+@pytest.mark.parametrize("name", ["survey.csv", "survey.parquet"])
+def test_columns_of_several_kinds_are_fitted_as_in_python(name, cprime, survey, tmp_path):
+    (source, table), path = survey(name), tmp_path / "m.safetensors"
+    args = ("-m", "mixed", "-k", 2, "--n-init", 1, "--drop", "who", "--missing", "marginal", "--threads", 1)
+    figures = cprime("fit", source, *args, "-o", path, "--json").json
+    expected = MixedMixture(2, n_init=1, missing="marginal", random_state=0).fit(table.drop(columns="who"))
+    found = package.load(path)
+    assert found.columns_ == {"color": "categorical", "city": "categorical", "w": "diag", "age": "categorical"}
+    np.testing.assert_allclose(found.lower_bound_, expected.lower_bound_, rtol=1e-6)
+    assert (figures["model"], figures["covariance_type"]) == ("mixed", None)
+    out = tmp_path / "l.csv"
+    assert cprime("predict", path, source, "-o", out, "-q").code == 0
+    np.testing.assert_array_equal(pd.read_csv(out)["label"], expected.labels_)

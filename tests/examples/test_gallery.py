@@ -129,6 +129,11 @@ def outliers(said):
     assert max(areas[4:]) == areas[4]  # one component detects rotated digits best
 
 
+def survey(said):
+    assert "BIC chooses 3 types" in said
+    assert numbers("#% of the households are in their true type", said)[0] > 95
+
+
 def heavy_tails(said):
     gaussians, tails, remain, *more = numbers("off by # sigma", said)
     assert gaussians > 1
@@ -300,6 +305,7 @@ CHECKS = {
     "single_cells": single_cells,
     "stars": stars,
     "streaming": streaming,
+    "survey": survey,
     "thousands_of_gaussians": thousands_of_gaussians,
     "topics": topics,
     "two_lists": two_lists,

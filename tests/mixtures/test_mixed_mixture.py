@@ -68,7 +68,7 @@ def test_every_step_has_the_likelihood_of_em_row_by_row(n, C, family, missing):
 
 
 @pytest.mark.parametrize("missing", [False, True])
-@pytest.mark.parametrize("family", ["diag", "spherical", "full", "poisson", "categorical"])
+@pytest.mark.parametrize("family", ["diag", "spherical", "full", "VEI", "VEV", "poisson", "categorical"])
 def test_a_single_block_is_the_mixture_of_its_family(family, missing):
     X = rows(200, missing=missing)[:, {"poisson": [2], "categorical": [1, 4]}.get(family, [0, 3])]
     given = {"init_params": shares(200, 3), "max_iter": 8, "tol": 0.0, "n_active": None, "n_init": 1}

@@ -7,6 +7,7 @@ from typing import Any
 from cprime._utils.container import container_memory
 from cprime._utils.messages import shown_bytes, warn
 from cprime.estimators.constraints import n_fixed
+from cprime.estimators.covariances import family_of
 from cprime.estimators.memory import PlannedRows, needed, sizes_of
 from cprime.estimators.memory_limit import as_memory
 from cprime.estimators.problems import options_of
@@ -155,7 +156,7 @@ def _variants(estimator: Any, rows: PlannedRows) -> Iterator[tuple[str, Any, Pla
         yield "float32 in place of float64", estimator, rows.as_float32()
     if 1 < plan.n_kept < C:
         yield "n_active=2", changed(estimator, n_active=2), rows
-    if getattr(estimator, "covariance_type", "diag") != "diag":
+    if family_of(getattr(estimator, "covariance_type", "diag")) != "diag":
         yield 'covariance_type="diag"', changed(estimator, covariance_type="diag"), rows
     if C > 1 and n_fixed(estimator) <= C // 2:
         yield f"{estimator._size_name}={C // 2}", changed(estimator, **{estimator._size_name: C // 2}), rows

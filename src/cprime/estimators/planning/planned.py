@@ -225,7 +225,7 @@ def _faster(estimator: Any, rows: PlannedRows, course: CostEstimate) -> list[str
         found.append(
             f'the option final_assignment="found" of the search (then {_shown_seconds(course.seconds - course.final)})'
         )
-    if getattr(estimator, "covariance_type", "diag") == "full" and rows.data.n_features > 8:
+    if getattr(getattr(options, "family", None), "full", False) and rows.data.n_features > 8:
         found.append('covariance_type="diag": D products a cost, not D²')
     return found
 

@@ -30,6 +30,7 @@ weights: float = float(tm.score_outliers(X).mean() + tm.dof_[0] + tm.means_.sum(
 bayesian = cprime.BayesianGaussianMixture(4, random_state=0).fit(X)
 evidence: float = bayesian.lower_bound_ + bayesian.n_effective_ + float(bayesian.weight_concentration_.sum())
 counts = np.abs(X.round()).astype(int)
+rates: np.ndarray = cprime.PoissonMixture(2).fit(cprime.Exposed(np.ones((9, 2)), np.ones(9))).rates_
 poisson = cprime.PoissonMixture(2, random_state=0).fit(counts).predict(counts)
 categories = cprime.CategoricalMixture(2, random_state=0).fit(counts % 3).predict_proba(counts % 3).sum()
 mixed = cprime.MixedMixture(2, columns=["diag"] * 2, random_state=0).fit(X).columns_[0].upper()

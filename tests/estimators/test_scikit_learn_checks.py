@@ -42,6 +42,7 @@ class FirstColumn(cprime.KMeans1D):
         GaussianMixture(),
         StudentTMixture(n_components=2),
         cprime.LaplaceMixture(n_components=2),
+        cprime.VonMisesFisherMixture(n_components=2),
         cprime.SoftKMeans(n_clusters=3, stiffness=2.0),
         cprime.FuzzyKMeans(n_clusters=3, regularizer="entropy"),
         cprime.KMedoids(),

@@ -155,6 +155,7 @@ ESTIMATORS = {
         cprime.StudentTMixture, "missing", searches=("full", "graph"), covariance_type="diag", dof="shared"
     ),
     "LaplaceMixture": mixture(cprime.LaplaceMixture, "missing"),
+    "VonMisesFisherMixture": mixture(cprime.VonMisesFisherMixture, "sparse"),
     "PoissonMixture": mixture(cprime.PoissonMixture, "sparse", "missing"),
     "CategoricalMixture": mixture(cprime.CategoricalMixture, "sparse", "missing", n_init=1),
     "MixedMixture": mixture(
@@ -341,6 +342,8 @@ def start_of(each: Configuration, X: Any, weights: NDArray[np.float64] | None) -
     rows = (X.toarray() if each.rows == "sparse" else X)[at].astype(float)
     rows = np.where(np.isnan(rows), 0.5, rows)
     name = each.estimator.partition(",")[0]
+    if name == "VonMisesFisherMixture":
+        return {"means_init": rows}
     if name in ("GaussianMixture", "StudentTMixture", "LaplaceMixture"):
         return {"means_init": rows, "reg_covar": 0.1}
     if name == "BayesianGaussianMixture":

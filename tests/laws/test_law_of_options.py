@@ -209,7 +209,6 @@ ESTIMATORS = {
         "reg_covar": Option(always(9.0), lambda fit, value: 2.001 * fit.scales_.min() ** 2 >= value),
         "missing": MISSING,
     },
-    cprime.PoissonMixture: MIXTURE | {"rates_init": Option(lambda X, C: X[:C] + 0.5), "missing": MISSING},
     cprime.MixedMixture: MIXTURE
     | {
         "columns": Option(always({"poisson": range(4)}), lambda fit, value: set(fit.families_) == {"poisson"}),
@@ -220,6 +219,12 @@ ESTIMATORS = {
         "missing": MISSING,
         "means_init": Option(lambda X, C: X[:C]),
     },
+    cprime.VonMisesFisherMixture: MIXTURE
+    | {
+        "means_init": GAUSSIAN["means_init"],
+        "concentration": Option(always(4.0), lambda fit, value: (fit.concentrations_ == value).all()),
+    },
+    cprime.PoissonMixture: MIXTURE | {"rates_init": Option(lambda X, C: X[:C] + 0.5), "missing": MISSING},
     cprime.CategoricalMixture: MIXTURE
     | {
         "categories": Option(
@@ -237,6 +242,7 @@ USUAL_OF = {
     cprime.GaussianMixture: {"covariance_type": "diag"},
     cprime.StudentTMixture: {"covariance_type": "diag"},
     cprime.LaplaceMixture: {},
+    cprime.VonMisesFisherMixture: {},
     cprime.PoissonMixture: {},
     cprime.CategoricalMixture: {"n_init": 1},
     cprime.MixedMixture: {"n_init": 1, "columns": {"diag": range(4)}},

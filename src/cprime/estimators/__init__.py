@@ -33,18 +33,20 @@ from cprime.estimators.many import Many, fit_many
 from cprime.estimators.memory_limit import Memory
 from cprime.estimators.mixed_mixture import MixedMixture
 from cprime.estimators.noise import Noisy
-from cprime.estimators.poisson_mixture import PoissonMixture
+from cprime.estimators.poisson_mixture import Exposed, PoissonMixture
 from cprime.estimators.priors import Prior
 from cprime.estimators.quality import Bounds, SearchQualityWarning
 from cprime.estimators.residual_kmeans import ResidualKMeans
 from cprime.estimators.soft_kmeans import SoftKMeans
 from cprime.estimators.student_t_mixture import StudentTMixture
+from cprime.estimators.von_mises_fisher_mixture import VonMisesFisherMixture
 
 __all__ = [
     "BayesianGaussianMixture",
     "Bounds",
     "CategoricalMixture",
     "ConditionalMixtures",
+    "Exposed",
     "Factors",
     "FuzzyKMeans",
     "GaussianMixture",
@@ -63,6 +65,7 @@ __all__ = [
     "SearchQualityWarning",
     "SoftKMeans",
     "StudentTMixture",
+    "VonMisesFisherMixture",
     "assign",
     "fit_many",
 ]

@@ -1,24 +1,72 @@
-"""Mixture of Poisson distributions, for count data."""
+"""Mixture of Poisson distributions, for count data, and `Exposed`, rows of counts with exposures."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
 from numpy.typing import NDArray
 
+from cprime._utils.values import replace
 from cprime.estimators.discrete import CheckCounts, DiscreteMixture
 from cprime.estimators.memory_limit import Memory
-from cprime.estimators.opening import names_of
-from cprime.execution import Data
+from cprime.estimators.opening import names_of, validated
+from cprime.estimators.validation import check_weights
+from cprime.execution import Data, local
+from cprime.kernels import ReadExposed, ReadMissing, SparseRows, as_rows, with_nan
 from cprime.model import POISSON
 from cprime.persistence import model_files
 from cprime.search.base import BaseSearch
+from cprime.sources import array_of
+
+
+@dataclass(frozen=True, eq=False)
+class Exposed:
+    """Rows of counts that were observed for different times, areas or numbers: an argument X of a `PoissonMixture`.
+
+    The counts of row n have the rates e_n λ, so λ are rates per unit of exposure. Methods of the fitted mixture take
+    plain rows, whose exposure is 1, or other `Exposed` rows. Rows are in memory and dense.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Counts.
+    exposure : array-like of shape (n_samples,)
+        Exposures e_n, above 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cprime import Exposed, PoissonMixture
+    >>> rng = np.random.default_rng(0)
+    >>> hours = rng.uniform(1, 50, size=2000)
+    >>> counts = rng.poisson(hours[:, np.newaxis] * np.repeat([[1.0, 5.0], [4.0, 2.0]], 1000, axis=0))
+    >>> pm = PoissonMixture(2, random_state=0).fit(Exposed(counts, hours))
+    >>> pm.rates_[pm.rates_[:, 0].argsort()].round()
+    array([[1., 5.],
+           [4., 2.]])
+    """
+
+    X: Any
+    exposure: Any
+
+    def checked(self, n: int) -> NDArray[np.float64]:
+        """Return the exposures (n,); raise ValueError unless there are n numbers above 0."""
+        given = array_of(self.exposure, "exposure", np.float64)
+        if given.shape != (n,):
+            raise ValueError(f"exposure must have shape {(n,)}, one number for each row, got {given.shape}.")
+        wrong = ~((given > 0) & np.isfinite(given))
+        if wrong.any():
+            i = int(wrong.argmax())
+            raise ValueError(f"exposure must have finite numbers above 0, got {given[i]} in row {i}.")
+        return given
 
 
 @model_files.register
 class PoissonMixture(DiscreteMixture):
     """Mixture of independent Poisson distributions of D counts: p(x) = Σ_c π_c Π_d λ_cd^x_d exp(−λ_cd) / x_d!.
 
-    Rows may be sparse (CSR), for example counts of words.
+    Rows may be sparse (CSR), for example counts of words. Rows with exposures are given as `Exposed(X, exposure)`.
 
     Parameters
     ----------
@@ -52,7 +100,7 @@ class PoissonMixture(DiscreteMixture):
     Attributes
     ----------
     rates_ : ndarray of shape (n_components, n_features)
-        Rates λ, the mean count of each column.
+        Rates λ, the mean count of each column, per unit of exposure.
     weights_ : ndarray of shape (n_components,)
     means_ : ndarray
         The same as `rates_`.
@@ -79,6 +127,7 @@ class PoissonMixture(DiscreteMixture):
 
     _families: ClassVar[Mapping[str, Any]] = POISSON
     rates_: NDArray
+    _exposure = 1.0  # mean exposure of the last rows that were given
     covariance_type = "poisson"
     momentum = "auto"
 
@@ -139,6 +188,30 @@ class PoissonMixture(DiscreteMixture):
         return self.rates_init
 
     def _opened(self, X: Any, sample_weight: Any = None, reset: bool = False) -> Data:
-        data = super()._opened(X, sample_weight, reset)
+        if isinstance(X, Exposed):
+            data = self._exposed(X, sample_weight, reset)
+        else:
+            data, self._exposure = super()._opened(X, sample_weight, reset), 1.0
         data.each(CheckCounts(names_of(self)))
         return data
+
+    def _parameters(self, reg_covar: float = 0.0) -> Any:
+        model: Any = super()._parameters(reg_covar)
+        return replace(model, exposure=self._exposure)
+
+    def _exposed(self, given: Exposed, sample_weight: Any, reset: bool) -> Data:
+        """Convert rows with exposures to `Data`, whose arrays have the exposures in the last column."""
+        if self.checkpoint is not None:
+            raise ValueError(f"checkpoint must be None if X is Exposed, got {self.checkpoint!r}.")
+        rows = validated(self, given.X, reset, ReadMissing() if self.missing == "marginal" else as_rows)
+        if isinstance(rows, SparseRows):
+            raise TypeError("X must be dense to have an exposure, got sparse rows.")
+        values = with_nan(rows)
+        there = ~np.isnan(values)
+        if reset and not there.any(axis=0).all():
+            raise ValueError(f"X must have a value in every column, got none in column {there.any(axis=0).argmin()}.")
+        means = np.where(there, values, 0).sum(axis=0) / np.maximum(there.sum(axis=0), 1)
+        exposure = given.checked(len(rows)).astype(values.dtype)
+        self._exposure = float(exposure.mean())
+        data = local(np.column_stack([values, exposure]), check_weights(sample_weight, rows.given()))
+        return data.read_by(ReadExposed(means), True, values.shape[1])

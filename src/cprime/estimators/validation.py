@@ -151,8 +151,9 @@ def check_mixture(estimator: Any) -> None:
     if isinstance(estimator.init_params, str):
         check_choice(estimator.init_params, "init_params", MIXTURE_STARTS)
     family = check_family(estimator.covariance_type, estimator._families)
-    if hasattr(estimator, "dof"):
-        check_word_or_positive(estimator.dof, "dof", "estimate", "shared")
+    for name in ("dof", "concentration"):
+        if hasattr(estimator, name):
+            check_word_or_positive(getattr(estimator, name), name, "estimate", "shared")
     check_choice(estimator.weights, "weights", ("equal", "free"))
     check_choice(estimator.assignment, "assignment", tuple(ASSIGNMENTS))
     resolve_n_active(estimator.n_active, C, estimator.assignment)

@@ -25,7 +25,7 @@ from cprime.kernels.factors import FactorAnalysers
 from cprime.kernels.line import cut_line
 from cprime.kernels.many import lloyd_many, plus_plus_many
 from cprime.kernels.measures import Exact, Floats, GaussianParameters, Measure
-from cprime.kernels.missing import MarginalRows, ReadMissing, with_nan
+from cprime.kernels.missing import ExposedRows, MarginalRows, ReadExposed, ReadMissing, with_nan
 from cprime.kernels.narrow import NarrowRows, wide_bytes
 from cprime.kernels.noisy import ReadNoisy
 from cprime.kernels.partial import Evidence, SearchResult, changed
@@ -43,6 +43,7 @@ __all__ = [
     "DistanceBounds",
     "Evidence",
     "Exact",
+    "ExposedRows",
     "FactorAnalysers",
     "Floats",
     "GaussianParameters",
@@ -52,6 +53,7 @@ __all__ = [
     "Moves",
     "NarrowRows",
     "Posterior",
+    "ReadExposed",
     "ReadMissing",
     "ReadNoisy",
     "Responses",

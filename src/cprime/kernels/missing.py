@@ -365,6 +365,37 @@ class MissingRows(MarginalRows):
         return tuple(out)
 
 
+class ExposedRows(MissingRows):
+    """Rows of counts with exposures (n,), which may have missing values."""
+
+    def __init__(self, array: Floats, observed: Mask, exposure: Doubles):
+        super().__init__(array, observed)
+        self.exposure = exposure
+        self.nbytes += exposure.nbytes
+
+    def __getitem__(self, rows: slice | NDArray, /) -> Self:
+        rows = np.flatnonzero(rows) if isinstance(rows, np.ndarray) and rows.dtype == bool else rows
+        return type(self)(np.ascontiguousarray(self.array[rows]), self.observed[rows], self.exposure[rows])
+
+    def alike(self, array: Floats) -> Self:
+        return type(self)(array, super().alike(array).observed, self.exposure)
+
+
+@dataclass(frozen=True, eq=False)
+class ReadExposed:
+    """Picklable function that converts an array of rows, with exposures as the last column, to `ExposedRows`.
+
+    fill (D,): placeholders for missing values
+    """
+
+    fill: Doubles
+
+    def __call__(self, array: Floats) -> ExposedRows:
+        observed = ~np.isnan(array[:, :-1])
+        filled = np.where(observed, array[:, :-1], self.fill).astype(array.dtype)
+        return ExposedRows(filled, observed, array[:, -1].astype(np.float64))
+
+
 def _rows_of(array: Any, rows: Places) -> Any:
     """Return array[rows], or None if `array` is None."""
     return None if array is None else array[rows]

@@ -12,7 +12,8 @@ point, from which log p(c, x) = `log_scale` + `scale` · cost:
 - `factors.py`: factor analyzers, and "ppca" with one noise variance per component; the same costs from low-rank
   matrices (`factor_costs.py`). `factor_steps.py`: moments and M-steps, also for rows with missing values.
 - `linear.py`: base of families whose log-density is linear in a transformed row, by products with natural parameters:
-  `poisson.py` for counts, and `categorical.py` for categories, which are read as zeros and ones.
+  `poisson.py` for counts, `categorical.py` for categories, which are read as zeros and ones, and `von_mises_fisher.py`
+  for directions.
 - `laplace.py`: independent Laplace columns with one scale for each component and column, or shared ones; the M-step of
   weighted medians needs the rows.
 - `conjugate.py`: families with a conjugate prior; `bayesian.py`: posteriors of all parameters (variational Bayes).
@@ -58,6 +59,7 @@ from cprime.model.student_t import (
 )
 from cprime.model.tied import Tied
 from cprime.model.tied_spherical import TiedSpherical
+from cprime.model.von_mises_fisher import VON_MISES_FISHER
 
 __all__ = [
     "BAYESIAN",
@@ -75,6 +77,7 @@ __all__ = [
     "VEE",
     "VEI",
     "VEV",
+    "VON_MISES_FISHER",
     "VVE",
     "Array",
     "BayesianPrior",

@@ -45,13 +45,19 @@ class LinearCosts(Components):
     centers: NDArray[np.float64]
 
     def costs(self, points: Rows, ids: Ids) -> Floats:
+        products: Floats
         if isinstance(points, SparseRows):
             values, columns = points.entries
             terms = values[:, np.newaxis] * self.parameters[ids[points.owners], columns[:, np.newaxis]]
             sums = [np.bincount(points.owners, column, len(points)) for column in terms.T]
             products = np.column_stack(sums)
         else:
-            products = np.einsum("nm,nhm->nh", points.dense(), self.parameters[ids])
+            z = points.dense()
+            products = np.empty(ids.shape)
+            step = max(1, _VALUES // max(1, ids.shape[1] * z.shape[1]))
+            for begin in range(0, len(z), step):
+                rows = slice(begin, begin + step)
+                products[rows] = np.einsum("nm,nhm->nh", z[rows], self.parameters[ids[rows]])
         found: Floats = self.offsets[ids] - 2 * products
         return found
 

@@ -14,7 +14,7 @@ from cprime._utils.declared import Array
 from cprime._utils.storable import storable
 from cprime._utils.values import replace
 from cprime.execution.block import Block
-from cprime.kernels import Dense, Floats, Rows, SparseRows
+from cprime.kernels import Dense, ExposedRows, Floats, Rows, SparseRows
 from cprime.model.base import means_of, new_weights
 from cprime.model.covariance import scaled_along
 from cprime.model.interface import Responsibilities, Weights
@@ -30,10 +30,13 @@ class Poisson(Linear):
     """Mixture of Poisson counts; centers (C, D): rates λ. A row is transformed to (x, Σ_d log x_d!).
 
     has_missing: whether values may be missing, which leave the sum over columns. Then rows are transformed to
-    (x, o, Σ_d log x_d!), with the mask o of observed values, and zeros for missing ones.
+    (x, o e, Σ_d (log x_d! − x_d log e)), with the mask o of observed values, and zeros for missing ones. Counts of rows
+    with an exposure e (`ExposedRows`) have the rates e λ; other rows have e = 1.
+    exposure: mean exposure of the rows by which `pseudo_moments` represents the model
     """
 
     has_missing: bool = False
+    exposure: float = 1.0
 
     covariance_type: ClassVar[str] = "poisson"
     attribute_names: ClassVar[tuple[str, ...]] = ("rates_",)
@@ -55,12 +58,17 @@ class Poisson(Linear):
             logs = np.bincount(X.owners, gammaln(X.entries[0].astype(np.float64) + 1), len(X))
             return SparseRows.from_scipy(csr_array(hstack([counts, logs[:, np.newaxis]], format="csr")))
         counts = np.asarray((self.without_missing(X) if self.has_missing else X).dense(), dtype=np.float64)
-        return Dense(np.column_stack([counts, _log_factorials(counts[:, : self.n_features]).sum(axis=1)]))
+        given = counts[:, : self.n_features]
+        logs = _log_factorials(given).sum(axis=1)
+        if isinstance(X, ExposedRows):
+            logs -= given.sum(axis=1) * np.log(X.exposure)
+        return Dense(np.column_stack([counts, logs]))
 
     def without_missing(self, X: Rows) -> Rows:
-        """Return the rows (x, o): zeros for missing values, and the mask o of observed values."""
+        """Return the rows (x, o e): zeros for missing values, and the mask o of observed values times the exposure."""
         observed = np.ones(X.shape, dtype=bool) if X.observed is None else X.observed
-        return Dense(np.column_stack([np.where(observed, X.dense(), 0.0), observed]))
+        exposures = observed * X.exposure[:, np.newaxis] if isinstance(X, ExposedRows) else observed
+        return Dense(np.column_stack([np.where(observed, X.dense(), 0.0), exposures]))
 
     def summarise(self, block: Block, shares: Responsibilities) -> LinearMoments:
         if not self.has_missing:
@@ -79,7 +87,8 @@ class Poisson(Linear):
         return LinearMoments(counts, np.concatenate([sums, *observed], axis=1))
 
     def pseudo_moments(self, shares: NDArray[np.float64]) -> tuple[LinearMoments, None]:
-        return self.moments_of_sums(shares, shares[:, np.newaxis] * self.centers), None
+        moments = self.moments_of_sums(shares, shares[:, np.newaxis] * self.centers)
+        return replace(moments, sums=self.exposure * moments.sums), None
 
     def with_missing(self) -> Self:
         return replace(self, has_missing=True)

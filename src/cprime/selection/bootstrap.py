@@ -266,6 +266,13 @@ def bootstrap(
     return Bootstrap(parameters_of(fit), errors, replicates, kind, len(failures), n_unconverged)
 
 
+def count_points(data: WeightedData) -> int:
+    """Return the number of points that the weights represent; raise ValueError if it is below 2 or extreme."""
+    if not 1.5 < data.weight < 2**53:
+        raise ValueError(f"sample_weight must sum to the number of points, 2 to 2⁵³, got the sum {data.weight}.")
+    return round(data.weight)
+
+
 def resamples(
     estimator: Any, data: WeightedData, kind: str, n_resamples: int | None, key: Key
 ) -> list[Callable[[], WeightedData]]:
@@ -274,9 +281,7 @@ def resamples(
     weights = data.X.weights(0, len(data.X)) if source else data.weights
     n_rows, W = data.n_rows, data.weight
     ends = None if weights is None else np.cumsum(weights)
-    n = round(W)
-    if n < 2:
-        raise ValueError(f"sample_weight must sum to the number of points, at least 2, got the sum {W}.")
+    n = count_points(data)
 
     def counts_of(places: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return how many of the places in [0, W) fall on each row, whose length is its weight: (N,)."""

@@ -16,6 +16,7 @@ from cprime.estimators import KMeans
 from cprime.estimators.constraints import refuse_labels
 from cprime.estimators.fitted import with_all_categories
 from cprime.estimators.validation import check_common, check_integer, check_real
+from cprime.selection.bootstrap import count_points
 from cprime.selection.results import Mixture, frame_of, text_of
 from cprime.selection.sweep import WeightedData, _best_fit, _check_estimator, weighted_data
 
@@ -183,7 +184,7 @@ def likelihood_ratio_test(
         raise ValueError(f"alpha must be between 0 and 1, got {alpha}.")
     data = weighted_data(X, sample_weight)
     template = with_all_categories(estimator, data.X).set_params(n_threads=n_threads)
-    key, n = Key(seed_of(random_state)), round(data.weight)
+    key, n = Key(seed_of(random_state)), count_points(data)
     if n <= last:
         raise ValueError(f"X must have more than {last} points, the largest number of components, got {n}.")
     rows = []

@@ -55,6 +55,7 @@ GALLERY = (  # as one would learn: small data, how many clusters, what clusters 
         "documents",
         "outliers",
         "heavy_tails",
+        "survey",
         "digits",
     ),
     *("image_compression", "segmentation", "thousands_of_gaussians", "denoising"),

@@ -140,3 +140,13 @@ def test_columns_of_several_kinds_are_fitted_as_in_python(name, cprime, survey, 
     out = tmp_path / "l.csv"
     assert cprime("predict", path, source, "-o", out, "-q").code == 0
     np.testing.assert_array_equal(pd.read_csv(out)["label"], expected.labels_)
+
+
+def test_a_sweep_compares_covariance_types(cprime, write, tmp_path):
+    X = np.random.default_rng(0).standard_normal((80, 2)) + np.repeat([[0.0, 0], [9, 9]], 40, axis=0)
+    model = tmp_path / "best.safetensors"
+    options = ("-m", "gmm", "-k", "1:3", "--n-init", 2, "--covariance-type", "tied_spherical,diag")
+    found = cprime("sweep", write("x.npy", X), *options, "-o", model, "--json").json
+    assert (found["best"], found["best_covariance_type"]) == (2, "tied_spherical")
+    assert found["covariance_type"] == ["tied_spherical"] * 3 + ["diag"] * 3
+    assert package.load(model).covariance_type_ == "tied_spherical"

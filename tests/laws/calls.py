@@ -288,6 +288,9 @@ def made(name: str) -> Any:
         "conditional": lambda: mixture.condition([0, 1], X[:, :2]),
         "tree": lambda: selection.merge(mixture, X),
         "sweep": lambda: selection.sweep(cprime.GaussianMixture(), X, [2, 3], n_init=1, random_state=0),
+        "families": lambda: selection.sweep(
+            cprime.GaussianMixture(), X, [1], covariance_type=["EII", "VVI"], random_state=0
+        ),
         "table": lambda: selection.classification_table(LABELS, mixture),
         "stability": lambda: selection.stability(cprime.KMeans(), X, [2, 3], n_resamples=2, random_state=0),
         "bootstrap": lambda: selection.bootstrap(k_means, X, 3, random_state=0),
@@ -447,6 +450,8 @@ def calls() -> dict[str, Call]:
         "selection.StandardErrors.to_frame": method("errors", "to_frame", {}),
         "selection.Sweep.best": method("sweep", "best", {}),
         "selection.Sweep.best_n_components": method("sweep", "best_n_components", {}),
+        "selection.Sweep.best_covariance_type": method("families", "best_covariance_type", {}),
+        "selection.Sweep.matrix": method("families", "matrix", {"criterion": "bic"}),
         "selection.Sweep.elbow": method("sweep", "elbow", {}),
         "selection.Sweep.to_frame": method("sweep", "to_frame", {}),
         "selection.ClassificationTable.to_frame": method("table", "to_frame", {}),

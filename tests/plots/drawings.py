@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cprime import GaussianMixture, KMeans, SoftKMeans, StudentTMixture, plots
+from cprime.estimators.covariances import MCLUST_FAMILIES
 from cprime.search import Papers
-from cprime.selection import SelectionDisplay, stability, sweep
+from cprime.selection import SelectionDisplay, Sweep, stability, sweep
 
 # Points, columns, clusters, unit of the data, and iterations that are shown.
 SIZES = {"few": (60, 2, 4, 1.0, [1]), "many": (900, 5, 36, 1000.0, [1, 2, 3])}
@@ -64,6 +65,20 @@ def shown(name: str, fit: Callable[[Fits], Any], data: Callable[[Fits], Any] = l
     return draw
 
 
+def swept(n: int) -> Any:
+    """Return a sweep of few or of fourteen covariance types with values as large as n rows have."""
+    families = ["EII", "VVV"] if n < 100 else list(MCLUST_FAMILIES)
+    found = sweep(KMeans(), np.random.default_rng(0).standard_normal((60, 2)), range(1, 4), random_state=0)
+    values = -(float(n) ** 2) * np.random.default_rng(1).random((len(families), 3)).ravel()
+    rows = {name: np.tile(each, len(families)) for name, each in vars(found).items() if isinstance(each, np.ndarray)}
+    return Sweep(
+        **rows | {"bic": values},
+        weight=found.weight,
+        estimators=found.estimators * len(families),
+        covariance_type=np.repeat(families, 3),
+    )
+
+
 # The first word of a name is that of the display.
 DRAWINGS: dict[str, Callable[[Fits, Any], Any]] = {
     "ClustersDisplay": shown("ClustersDisplay", lambda f: f.gm),
@@ -96,6 +111,7 @@ DRAWINGS: dict[str, Callable[[Fits, Any], Any]] = {
     "SelectionDisplay": lambda f, ax: SelectionDisplay(
         sweep(KMeans(), f.X, range(1, len(f.km.cluster_centers_) + 4), random_state=0)
     ).plot(ax=ax),
+    "SelectionDisplay, covariance types": lambda f, ax: SelectionDisplay(swept(len(f.X))).plot(ax=ax),
     "SizesDisplay": shown("SizesDisplay", lambda f: f.km),
     "SizesDisplay, log": lambda f, ax: plots.SizesDisplay(f.sizes).plot(ax, log=True),
     "Stability": lambda f, ax: stability(

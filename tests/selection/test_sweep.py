@@ -6,8 +6,9 @@ import pytest
 import scipy.sparse
 from selection_data import apart
 from sklearn.base import clone
+from sklearn.datasets import load_iris
 
-from cprime import GaussianMixture, KMeans
+from cprime import GaussianMixture, KMeans, StudentTMixture
 from cprime.datasets import birch, old_faithful
 from cprime.kernels import SparseRows, as_rows
 from cprime.seeding.extension import extended
@@ -163,7 +164,7 @@ def test_wrong_arguments_are_refused():
         (
             {"estimator": clone},
             TypeError,
-            "estimator must be a KMeans, .* a GaussianMixture, got function",
+            "estimator must be a KMeans or a mixture, .* a GaussianMixture, got function",
         ),
         ({"estimator": KMeans(3, init=X[:3])}, ValueError, "init must not be given for one number of components"),
         ({"estimator": GaussianMixture(3, means_init=X[:3], **EQUAL)}, ValueError, "means_init must not be given"),
@@ -245,3 +246,95 @@ def test_icl_counts_components_that_overlap_as_one(rng):
     r = found.best("bic").predict_proba(X)
     entropy = -np.sum(r * np.log(np.maximum(r, 1e-300)))
     assert found.icl[2] == pytest.approx(found.bic[2] + 2 * entropy, rel=1e-6)
+
+
+DATA = {
+    "iris": lambda: (load_iris().data, [4, 5]),
+    "faithful": lambda: (old_faithful().data, [2, 3]),
+    "generated": lambda: (apart(4, 3, 60, least=3.0, equal=False)[0], [3, 4]),
+}
+
+
+@pytest.mark.filterwarnings("ignore:The best number of components")
+@pytest.mark.parametrize("name", long_but(["iris"], DATA))
+def test_no_covariance_type_loses_to_its_own_fit_of_ten_starts(name):
+    """BIC of mclust: EEE, 3 on faithful 2314.3. EEE, 5 on iris has several local optima, which few starts miss."""
+    X, numbers = DATA[name]()
+    found = sweep(GaussianMixture(), X, numbers, covariance_type=["EEE", "VVI"], holdout=None, random_state=0)
+    least = {"tol": 1e-3 / len(X), "max_iter": 1000}
+    for family, C, bic in zip(found.covariance_type, found.n_components, found.bic, strict=True):
+        own = GaussianMixture(C, covariance_type=family, n_init=10, random_state=0, **least).fit(X)
+        assert bic <= own.bic(X) + 1, (family, C)  # differences of BIC below 2 mean little
+    if name == "faithful":
+        assert (found.best_covariance_type(), found.best_n_components()) == ("EEE", 3)
+        assert found.bic.min() == pytest.approx(2314.3, abs=0.05)
+
+
+def test_a_sweep_of_covariance_types_has_a_row_for_each_fit():
+    X, w = apart(3, 2, 40)[0], np.random.default_rng(0).integers(1, 3, 120)
+    found = sweep(
+        GaussianMixture(n_init=4), X, [3, 2, 4], covariance_type=["diag", "tied"], sample_weight=w, random_state=0
+    )
+    assert found.covariance_type.tolist() == ["diag"] * 3 + ["tied"] * 3
+    assert found.n_components.tolist() == [2, 3, 4] * 2
+    for i, fit in enumerate(found.estimators):
+        assert (fit.covariance_type, fit.n_components, fit.init_params) == (
+            found.covariance_type[i],
+            found.n_components[i],
+            "auto",
+        )
+        assert found.bic[i] == pytest.approx(fit.bic(X, sample_weight=w))
+        assert found.held_out[i] < 0
+    for criterion in ("bic", "icl", "held_out"):
+        best = found.best(criterion)
+        assert best.covariance_type == found.best_covariance_type(criterion)
+        assert best.n_components == found.best_n_components(criterion) == 3
+    frame = found.to_frame()
+    assert frame.columns[0] == "covariance_type"
+    title, best, second, names, *rows = repr(found).splitlines()
+    assert title == "Sweep of 2 covariance types by bic, lower is better"
+    assert best.startswith(f"best: {found.best_covariance_type()}, 3 components: ")
+    assert second.startswith("next: ")
+    assert names.split() == ["2", "3", "4"]
+    assert [row.split()[0] for row in rows] == ["diag", "tied"]
+    np.testing.assert_allclose(found.matrix("bic")[1], found.bic[3:])
+    with pytest.raises(ValueError, match="elbow needs a sweep of one covariance type, got 2"):
+        found.elbow()
+
+
+def test_a_best_number_at_the_border_of_the_range_gives_a_warning():
+    X, given = apart(4, 2, 40)[0], {"covariance_type": ["EII"], "holdout": None, "random_state": 0}
+    with pytest.warns(
+        UserWarning, match="The best number of components by bic is 3, at the border of n_components_range"
+    ):
+        sweep(GaussianMixture(), X, [2, 3], **given)
+    assert sweep(GaussianMixture(), X, [2, 4, 5], **given).best_n_components() == 4
+
+
+def test_all_covariance_types_are_those_of_the_class():
+    X = apart(2, 2, 30)[0]
+    found = sweep(StudentTMixture(dof=5.0), X, [1, 2, 3], covariance_type="all", holdout=None, n_init=2, random_state=0)
+    assert found.families == ["EII", "VII", "VVI", "EEE", "VVV"]
+    assert found.best_n_components() == 2
+
+
+@pytest.mark.parametrize(
+    ("estimator", "given", "error", "message"),
+    [
+        (
+            KMeans(),
+            "all",
+            TypeError,
+            "covariance_type needs a GaussianMixture or StudentTMixture as estimator, got KMeans",
+        ),
+        (GaussianMixture(), [], ValueError, "covariance_type must be 'all' or a sequence of types"),
+        (GaussianMixture(), 3, ValueError, "covariance_type must be 'all' or a sequence of types, got 3"),
+        (GaussianMixture(), ["round"], ValueError, "covariance_type must be one of"),
+        (GaussianMixture(), ["EEE", "tied"], ValueError, "covariance_type must have each type once"),
+    ],
+)
+def test_wrong_covariance_types_are_refused(estimator, given, error, message):
+    with pytest.raises(error, match=message):
+        sweep(estimator, np.ones((20, 2)), [1, 2], covariance_type=given)
+    with pytest.raises(ValueError, match="best_covariance_type needs a sweep with the argument covariance_type"):
+        sweep(KMeans(), apart(2, 2, 10)[0], [1, 2], holdout=None, random_state=0).best_covariance_type()

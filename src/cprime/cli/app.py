@@ -345,9 +345,12 @@ def report(
     metavar="LIST",
     help="Numbers of clusters: a list 10,20,50, a range 2:50, or with a step 2:50:4.",
 )
+@opt.several_covariances
 @opt.mixture
 @opt.searching
-@search_option("--n-init", type=WholeNumber(1), default=3, help="Number of starts for each number of clusters.")
+@search_option(
+    "--n-init", type=WholeNumber(1), show_default="3, or 12 for several covariances", help="Starts of each number."
+)
 @opt.seed
 @opt.threads
 @opt.reading
@@ -382,8 +385,13 @@ def sweep(
     from cprime.cli.sweep import sweep as run
 
     request = Request.from_options(given)
+    families = given["covariance_type"]
+    if families == "all" or isinstance(families, tuple):
+        given["covariance_type"] = None
+    else:
+        families = None
     fits = FitOptions.from_options(given, k=counts[-1])
-    run(data, request, fits, counts, criterion, output, as_json=as_json, quiet=quiet)
+    run(data, request, fits, counts, families, criterion, output, as_json=as_json, quiet=quiet)
 
 
 @app.command()

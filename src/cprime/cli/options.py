@@ -212,6 +212,29 @@ mixture = together(
         help="mixtures: responsibilities of the active components: soft as in EM, hard, or drawn from the posterior.",
     ),
 )
+
+
+class CovarianceTypes(click.ParamType):
+    """A covariance type, as text; several types separated by commas, as a tuple; or "all"."""
+
+    name = "covariance types"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "all" or not isinstance(value, str):
+            return value
+        names = tuple(click.Choice(COVARIANCES).convert(name, param, ctx) for name in value.split(","))
+        return names if len(names) > 1 else names[0]
+
+
+def several_covariances(command: Any) -> Any:
+    """Let the option --covariance-type of a command accept several types; apply this above the decorator `mixture`."""
+    for option in command.__click_params__:
+        if option.name == "covariance_type":
+            option.type, option.metavar = CovarianceTypes(), "FAMILY|LIST|all"
+            option.help += " Several with commas between them, or all, are compared."
+    return command
+
+
 searching = together(
     search_option(
         "--search",

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 from rich.box import SIMPLE_HEAD
@@ -15,6 +16,7 @@ from cprime.cli.fit import FitOptions, estimator_of
 from cprime.cli.outputs import MODEL_SUFFIXES, STDOUT, check_output, print_json, save_model
 
 _COLUMNS = {
+    "covariance_type": "covariances",
     "n_components": "C",
     "inertia": "J",
     "free_energy": "F",
@@ -32,6 +34,7 @@ def sweep(
     request: Request,
     options: FitOptions,
     counts: tuple[int, ...],
+    families: str | tuple[str, ...] | None,
     criterion: str,
     output: Path | None,
     *,
@@ -40,8 +43,9 @@ def sweep(
 ) -> None:
     """Run `cprime sweep`: fit the numbers of clusters `counts` in increasing order, and print their criteria.
 
-    Each fit starts from new initializations and from the fit of the previous number. criterion: name of the one that
-    selects the best number    output: path of the model file for the best number, or None
+    Each fit starts from new initializations and from the fit of the previous number. families: covariance types to
+    compare, "all", or None for that of the model    criterion: name of the one that selects the best fit
+    output: path of the model file for the best fit, or None
     """
     if output is not None:
         check_output(output, MODEL_SUFFIXES, tuple(map(Path, data)))
@@ -54,34 +58,50 @@ def sweep(
         estimator,
         X,
         counts,
+        covariance_type=families,
         sample_weight=weights,
         criteria=criteria,
         holdout=0.2 if criterion == "held_out" else None,
-        n_init=options.n_init or 3,
+        n_init=options.n_init,
         random_state=options.seed,
     )
     best = found.best_n_components(criterion)
     if output is not None:
-        save_model(found.estimators[list(found.n_components).index(best)], output)
-    columns = {name: getattr(found, name) for name in _COLUMNS}
+        save_model(found.best(criterion), output)
+    columns = {name: getattr(found, name) for name in _COLUMNS if name != "covariance_type"}
     columns = {name: values for name, values in columns.items() if not np.isnan(values).all()}
+    family = None
+    if found.covariance_type is not None:
+        family, columns = found.best_covariance_type(criterion), {"covariance_type": found.covariance_type, **columns}
     if as_json:
         rows = {name: values.tolist() for name, values in columns.items()}
         print_json(
-            {"best": best, "criterion": criterion, **rows, "seconds_total": perf_counter() - start, "output": output}
+            {
+                "best": best,
+                **({} if family is None else {"best_covariance_type": family}),
+                "criterion": criterion,
+                **rows,
+                "seconds_total": perf_counter() - start,
+                "output": output,
+            }
         )
     elif not quiet:
-        _print(columns, best, criterion, output)
+        _print(columns, best, family, criterion, output)
 
 
-def _print(columns: dict[str, np.ndarray], best: int, criterion: str, output: Path | None) -> None:
+def _print(columns: dict[str, np.ndarray], best: int, family: str | None, criterion: str, output: Path | None) -> None:
     table = Table(box=SIMPLE_HEAD)
     for name in columns:
         table.add_column(_COLUMNS[name], justify="right", no_wrap=True)
+    which = [best] if family is None else [family, best]
     for values in zip(*columns.values(), strict=True):
-        cells = [f"{value:,}" if isinstance(value, np.integer) else f"{value:.6g}" for value in values]
-        table.add_row(*cells, style="bold" if values[0] == best else None)
+        table.add_row(*map(_cell, values), style="bold" if list(values[: len(which)]) == which else None)
     console = Console(stderr=str(output) == STDOUT)
     console.print(table, highlight=False, markup=False)
     written = "" if output is None else f"; its model is written to {output}"
-    console.print(f"best by {_COLUMNS[criterion]}: C = {best}{written}", highlight=False, markup=False)
+    named = f"{f'{family}, ' if family else ''}C = {best}"
+    console.print(f"best by {_COLUMNS[criterion]}: {named}{written}", highlight=False, markup=False)
+
+
+def _cell(value: Any) -> str:
+    return str(value) if isinstance(value, str) else f"{value:,}" if isinstance(value, np.integer) else f"{value:.6g}"

@@ -6,7 +6,7 @@ to other optima. Likelihoods do not depend on the unit of a column ("diag") or o
 squared distances do, so some of the starts use columns of equal variance, or whitened columns.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
@@ -39,6 +39,8 @@ _ITERATIONS = 30
 _PER_COLUMN = 5
 # Number of short runs of EM, of which the best is continued, and number of iterations of each.
 _CANDIDATES, _SHORT = 10, 5
+# The same for partitions that are given: number of iterations in each round, and number of runs continued after it.
+_ROUNDS = ((8, 6), (16, 3), (40, 1))
 # Short runs are made only if an iteration computes at most this many densities, because for larger data they would take
 # longer than the rest of the fit.
 _SMALL = 2**16
@@ -89,6 +91,19 @@ class PartitionStart:
 # Initialization of families whose rows have columns of different units.
 SCALED = PartitionStart("lloyd++", "columns")
 
+
+@dataclass(frozen=True)
+class StartingPartitions:
+    """Initialization by several partitions of the points: a fit continues the best of short runs from all of them.
+
+    labels: the component of each point (N,) int32, for each partition
+    """
+
+    labels: tuple[NDArray[np.int32], ...]
+
+    name: ClassVar[str] = "partitions"
+
+
 # Initializations of the successive starts of init_params="auto": first the six of the first tuple, then those of
 # the second tuple in turn, again and again.
 _FIRST = (
@@ -127,21 +142,42 @@ def best_of_short_runs(data: Data, start: Callable[[Key], Model], plan: FitPlan,
 
     start: function that returns the starting parameters for a random key. The field `run` of the key selects the
     initialization. Each run has another number, so the runs differ in their initialization.
-    The best run has the fewest collapsed components and, among these, the greatest free energy. For large data, the
-    parameters of a single start are returned, because the runs would take longer than the rest of the fit.
+    For large data, the parameters of a single start are returned, because the runs would take longer than the rest of
+    the fit.
     """
     if data.n_weighted * plan.n_kept > _SMALL:
         return start(key)
-    settings = replace(plan.stage.settings, max_iter=_SHORT, tol=0.0)  # type: ignore[attr-defined]
-    short = replace(plan, stage=EM(settings), callback=None)
-    best: tuple[int, float] | None = None
-    for i in range(_CANDIDATES):
-        each = replace(key, run=len(_FIRST) + (key.run - len(_FIRST)) * _CANDIDATES + i)
-        fit = run(data, partial(start, each), short, each)
-        value = -fit.model.n_collapsed, fit.bound
-        if best is None or value > best:
-            best, model = value, fit.model
+    plan = replace(plan, stage=EM(replace(plan.stage.settings, tol=0.0)))  # type: ignore[attr-defined]
+    first = len(_FIRST) + (key.run - len(_FIRST)) * _CANDIDATES
+    keys = [replace(key, run=first + i) for i in range(_CANDIDATES)]
+    return best_of([partial(start, each) for each in keys], data, plan, keys, [(_SHORT, 1)])
+
+
+def best_of(
+    starts: Sequence[Callable[[], Model]],
+    data: Data,
+    plan: FitPlan,
+    keys: Sequence[Key],
+    rounds: Sequence[tuple[int, int]] = _ROUNDS,
+) -> Model:
+    """Return the parameters of the best run of EM from several starts, in rounds after which the worse runs end.
+
+    The best run has the fewest collapsed components and, among these, the greatest free energy.
+    starts: functions that return starting parameters    keys: random key of each run
+    rounds: greatest number of iterations of each run in a round, and number of runs that are continued after it
+    """
+    for n_iterations, n_continued in rounds:
+        settings = replace(plan.stage.settings, max_iter=n_iterations)  # type: ignore[attr-defined]
+        short = replace(plan, stage=replace(plan.stage, settings=settings), callback=None)
+        fits = [run(data, start, short, key) for start, key in zip(starts, keys, strict=True)]
+        order = sorted(range(len(fits)), key=lambda i: (fits[i].model.n_collapsed, -fits[i].bound))[:n_continued]
+        keys = [keys[i] for i in order]
+        starts = [partial(_itself, fits[i].model) for i in order]
     data.begin(keep=False)
+    return starts[0]()
+
+
+def _itself(model: Model) -> Model:
     return model
 
 

@@ -5,7 +5,7 @@ and the state is written to a checkpoint, from which an interrupted fit continue
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from cprime._utils.random import Key
 from cprime._utils.values import replace
-from cprime.em.diverse_starts import best_of_short_runs, is_chosen
+from cprime.em.diverse_starts import best_of, best_of_short_runs, is_chosen
 from cprime.em.expectation import Label
 from cprime.em.loop import FitPlan, Run, assigned, proceed, run
 from cprime.em.stages import End
@@ -43,6 +43,7 @@ class Problem:
     n_starts: number of starts, of which the best one counts
     has_short_runs: whether later starts are each the best of several short runs
     finish: function that continues the best run after the loop, for example within bounds of sizes; or None
+    candidates: functions that return starting parameters; if there are any, a start is the best of short runs from them
     """
 
     plan: FitPlan
@@ -52,6 +53,7 @@ class Problem:
     n_starts: int = 1
     has_short_runs: bool = False
     finish: "Finish | None" = None
+    candidates: Sequence[Callable[[], Model]] = ()
 
     def start(self, data: Data, key: Key) -> Model:
         """Return the starting parameters of a start, as a model.
@@ -59,6 +61,8 @@ class Problem:
         If the plan requests it, starting centers are improved by jumps: two clusters are merged, and another is split.
         key: counter-based random key of the start; its field `run` is the number of the start
         """
+        if self.candidates:
+            return best_of(self.candidates, data, self.plan, [key] * len(self.candidates))
         single = partial(self._single, data)
         if self.has_short_runs and is_chosen(key.run):
             return best_of_short_runs(data, single, self.plan, key)

@@ -106,6 +106,12 @@ class MixtureOptions(Options):
         if self.prior_of is not None:
             prior = self.prior_of(data, self.n_components)
             return replace(self, prior_of=None, family_options={"hyper": prior}).problem(data, labels, quick)
+        if isinstance(self.init_params, em.StartingPartitions):
+            problems = [replace(self, init_params=each).problem(data) for each in self.init_params.labels]
+            plan = replace(self.plan(data, labels), finds_variance=False)
+            return replace(
+                problems[0], plan=plan, candidates=[partial(_started, data, problem) for problem in problems]
+            )
         plan = self.plan(data, labels)
         init, given = self._start(data)
         if labels is not None and isinstance(init, str) and init == DIVERSE:
@@ -161,3 +167,9 @@ class MixtureOptions(Options):
         if isinstance(init, str) and init == "kmeans":
             return k_means_start(data, self.n_components, key, _KMEANS_ITERATIONS)
         return starting_centers(self.n_components, "init_params", init, data, key)
+
+
+def _started(data: Data, problem: em.Problem) -> Model:
+    """Return the starting parameters of a problem with given labels, without active sets of an earlier run."""
+    data.begin(keep=False)
+    return problem.plain_start(data, Key(0))

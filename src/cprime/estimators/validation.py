@@ -14,7 +14,7 @@ from cprime._utils.arguments import check_path
 from cprime._utils.arguments import check_positive as check_positive
 from cprime._utils.arguments import check_real as check_real
 from cprime._utils.threads import resolve_threads
-from cprime.em import ASSIGNMENTS
+from cprime.em import ASSIGNMENTS, StartingPartitions
 from cprime.estimators.covariances import check_family
 from cprime.estimators.memory_limit import as_memory, writable_folder
 from cprime.execution import Data
@@ -172,7 +172,7 @@ def resolve_momentum(options: Any, n_active: int, search: Search) -> bool:
 
     "auto" is False unless assignment="soft", for the searches "exact" and "estimated", and for families that cannot be
     extrapolated. Otherwise it is True if the degrees of freedom of t distributions are estimated, or if C′ > 1 and
-    there are more than 16 components.
+    there are more than 16 components or several starting partitions, of which short runs select the best.
     n_active: C′, the size of active sets
     """
     if not isinstance(options.momentum, str):
@@ -180,7 +180,8 @@ def resolve_momentum(options: Any, n_active: int, search: Search) -> bool:
     family = options.family
     if not ASSIGNMENTS[options.assignment].is_posterior or search.published or not family.accelerates:
         return False
-    is_flat = family.is_flat or options.n_components > EXACT_AUTO
+    several = isinstance(options.init_params, StartingPartitions)
+    is_flat = family.is_flat or options.n_components > EXACT_AUTO or several
     return isinstance(options.family_options.get("dof"), str) or (n_active > 1 and is_flat)
 
 

@@ -1,6 +1,7 @@
 """Choice of the number of clusters: criteria over a range of C, estimators that find C, merging; standard errors.
 
-`sweep` fits a mixture or k-means for every C of a range and returns a `Sweep`, which `SelectionDisplay` draws.
+`sweep` fits a mixture or k-means for every C of a range, also with several covariance types (`families.py`), and
+returns a `Sweep`, which `SelectionDisplay` draws.
 `stability` compares fits to halves of the data, `classification_table` clusters with known classes. `XMeans` and
 `GMeans` split and merge clusters until a criterion or a test requires no further change. `merge` joins the components
 of a fit and returns a `MergeTree`, which can be cut at any number of clusters. `bootstrap` and

@@ -1,4 +1,4 @@
-"""Figure of a sweep: each criterion over the number of components C, with the best C marked."""
+"""Figure of a sweep: each criterion, or each covariance type, over the number of components C; the best C is marked."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Self
@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime._utils.messages import require
-from cprime._utils.style import BLUE, GREEN, ORANGE, PURPLE, VERMILION, frame, name_curves, name_line
+from cprime._utils.style import BLUE, COLORS, GREEN, ORANGE, PURPLE, VERMILION, frame, name_curves, name_line
 from cprime.selection.results import LOWER_IS_BETTER, Mixture, Sweep
 from cprime.selection.sweep import sweep
 
@@ -25,6 +25,9 @@ _CURVES = {
     "held_out": ("held out", ORANGE, "D"),
 }
 
+_MARKERS = "os^vD<>PXphH*d"  # markers of covariance types, as in mclust's plot of BIC
+_DASHES = ("-", "--")  # line styles of covariance types: the second one after all colors are used once
+
 
 class SelectionDisplay:
     """Criteria of a `Sweep` over the number of components.
@@ -32,6 +35,10 @@ class SelectionDisplay:
     All criteria are drawn per point, in nats, so that they can be compared: BIC/2W, ICL/2W, AIC/2W, and minus the
     held-out mean log-likelihood. A marker shows the least value of each. A dotted line shows the elbow of J, the sum of
     squared distances, if the curve of J has one. Create a display with `from_sweep` or `from_estimator`.
+
+    For a sweep of several covariance types, each type has a line of the main criterion, with its marker in a legend.
+    A circle shows the best fit. Values have the sign of the sweep, so the best BIC is the lowest one; in the plots of
+    mclust it is the highest.
 
     Parameters
     ----------
@@ -42,7 +49,7 @@ class SelectionDisplay:
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
     lines_ : dict of str to matplotlib Line2D
-        The curve of each criterion that the sweep has.
+        The curve of each criterion that the sweep has, or of each covariance type.
 
     Examples
     --------
@@ -112,6 +119,12 @@ class SelectionDisplay:
         if ax is None:
             ax = pyplot.subplots(figsize=(5.2, 3.4), layout="constrained")[1]
         assert ax is not None
+        figure = ax.get_figure(root=True)
+        assert figure is not None
+        self.ax_, self.figure_ = ax, figure
+        if self.sweep.families:
+            self._draw_families()
+            return self
         C = self.sweep.n_components
         curves = {name: self._per_point(name) for name in _CURVES}
         curves = {name: values for name, values in curves.items() if not np.isnan(values).all()}
@@ -131,10 +144,39 @@ class SelectionDisplay:
             for name, values in curves.items()
         ]
         name_curves(ax, named, x=float(C[-1]))
-        figure = ax.get_figure(root=True)
-        assert figure is not None
-        self.ax_, self.figure_ = ax, figure
         return self
+
+    def _draw_families(self) -> None:
+        """Draw a line for each covariance type, a legend right of the panel, and a circle around the best fit."""
+        from matplotlib.ticker import MaxNLocator
+
+        ax, found, name = self.ax_, self.sweep, self.sweep.main_criterion
+        rows, best = found.matrix(name), found.best_n_components(name)
+        numbers = found.n_components[: rows.shape[1]]
+        sense = "lower" if LOWER_IS_BETTER[name] else "higher"
+        family = found.best_covariance_type(name)
+        frame(ax, f"best: {family}, {best}", "components C", f"{_CURVES[name][0]} ({sense} is better)")
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        self.lines_ = {}
+        for i, (each, values) in enumerate(zip(found.families, rows, strict=True)):
+            style: dict[str, Any] = {
+                "color": COLORS[i % len(COLORS)],
+                "linestyle": _DASHES[i // len(COLORS) % len(_DASHES)],
+            }
+            marker = _MARKERS[i % len(_MARKERS)]
+            (self.lines_[each],) = ax.plot(
+                numbers, values, marker=marker, markersize=4, linewidth=1, label=each, **style
+            )
+        value = rows[found.families.index(family), list(numbers).index(best)]
+        ax.plot(best, value, marker="o", markersize=12, color="black", fillstyle="none", linestyle="none")
+        ax.legend(
+            loc="center left",
+            bbox_to_anchor=(1.0, 0.5),
+            fontsize=7,
+            frameon=False,
+            labelspacing=0.2,
+            ncols=1 + (len(rows) > 7),
+        )
 
     def _per_point(self, name: str) -> NDArray[np.float64]:
         values = getattr(self.sweep, name)

@@ -18,6 +18,7 @@ Mixture = KMeans | AnyMixture
 
 LOWER_IS_BETTER = {"bic": True, "icl": True, "aic": True, "free_energy_bic": True, "held_out": False}
 _COLUMNS = (
+    "covariance_type",
     "n_components",
     "bic",
     "icl",
@@ -38,12 +39,15 @@ _NOT_SHOWN = {"log_likelihood", "free_energy", "n_parameters"}  # omitted in the
 class Sweep:
     """Fits for a range of numbers of components, with criteria to compare them; returned by `sweep`.
 
-    Every array has shape (n_fits,); a criterion that was not requested is NaN. The repr is a table.
+    Every array has shape (n_fits,); a criterion that was not requested is NaN. The repr is a table. If several
+    covariance types were swept, fits of one type follow each other, and the repr is a matrix of types and numbers with
+    the values of one criterion. Criteria of a fit in which components have collapsed onto a few points are then NaN,
+    because its likelihood is unbounded.
 
     Attributes
     ----------
     n_components : ndarray of int
-        C of each fit, increasing.
+        C of each fit, increasing for each covariance type.
     bic, aic : ndarray of float
         BIC and AIC with the exact log-likelihood of all data; lower is better.
     icl : ndarray of float
@@ -66,6 +70,8 @@ class Sweep:
     converged : ndarray of bool
     estimators : tuple of KMeans, GaussianMixture or StudentTMixture
         Fitted to all data.
+    covariance_type : ndarray of str or None
+        Name of the covariance type of each fit; None if `sweep` was called without several types.
 
     References
     ----------
@@ -95,9 +101,12 @@ class Sweep:
     seconds: NDArray[np.float64]
     converged: NDArray[np.bool_]
     estimators: tuple[Mixture, ...]
+    covariance_type: NDArray[np.str_] | None = None
 
     def __repr__(self) -> str:
-        columns = {name: getattr(self, name) for name in _COLUMNS if name not in _NOT_SHOWN}
+        if self.covariance_type is not None:
+            return self._text_of_families()
+        columns = {name: values for name, values in self._columns().items() if name not in _NOT_SHOWN}
         shown = {name: values for name, values in columns.items() if not np.isnan(values).all()}
         best = ", ".join(f"{self.best_n_components(name):,} by {name}" for name in LOWER_IS_BETTER if name in shown)
         title = (
@@ -105,8 +114,49 @@ class Sweep:
         )
         return "\n".join([title, *text_of(shown)])
 
+    def _columns(self) -> dict[str, NDArray]:
+        columns = {name: getattr(self, name) for name in _COLUMNS}
+        return {name: values for name, values in columns.items() if values is not None}
+
+    @property
+    def main_criterion(self) -> str:
+        """Return the name of the first criterion that was computed, in the order of `best_n_components`."""
+        return next((name for name in LOWER_IS_BETTER if not np.isnan(getattr(self, name)).all()), "bic")
+
+    @property
+    def families(self) -> list[str]:
+        """Return the names of the swept covariance types, in their order; an empty list if there is one."""
+        return [] if self.covariance_type is None else list(dict.fromkeys(self.covariance_type.tolist()))
+
+    def matrix(self, criterion: str) -> NDArray[np.float64]:
+        """Return a criterion by covariance type and number of components: (n_families, n_numbers).
+
+        Rows are in the order of `families`; there is one if `covariance_type` is None.
+        """
+        return getattr(self, criterion).reshape(max(1, len(self.families)), -1)
+
+    def _text_of_families(self) -> str:
+        name = self.main_criterion
+        numbers, rows = self.n_components[: self.matrix(name).shape[1]], self.matrix(name)
+        ranked, values = self._ranked(name), getattr(self, name)
+        found = [f"{self.covariance_type[i]}, {self.n_components[i]:,} components" for i in ranked[:2]]  # type: ignore[index]
+        sense = "lower" if LOWER_IS_BETTER[name] else "higher"
+        lines = [
+            f"Sweep of {len(self.families)} covariance types by {name}, {sense} is better",
+            f"best: {found[0]}: {values[ranked[0]]:,.6g}",
+        ]
+        if len(found) > 1:
+            lines.append(
+                f"next: {found[1]}: {values[ranked[1]]:,.6g}, worse by {abs(values[ranked[1]] - values[ranked[0]]):.3g}"
+            )
+        if np.isnan(values).any():
+            lines.append("nan: components have collapsed onto a few points")
+        return "\n".join(
+            [*lines, *text_of({"": self.families} | {f"{C:,}": rows[:, i] for i, C in enumerate(numbers)})]
+        )
+
     def to_frame(self, library: str = "pandas") -> Any:
-        """Return a data frame with a row for each number of components.
+        """Return a data frame with a row for each fit.
 
         Parameters
         ----------
@@ -134,7 +184,7 @@ class Sweep:
         1             4       True
         2             5       True
         """
-        return frame_of({name: getattr(self, name) for name in _COLUMNS}, library)
+        return frame_of(self._columns(), library)
 
     def best_n_components(self, criterion: str = "bic") -> int:
         """Return the number of components that is best by a criterion.
@@ -158,12 +208,29 @@ class Sweep:
         """Return the fitted estimator that is best by a criterion of `best_n_components`."""
         return self.estimators[self._best(criterion)]
 
+    def best_covariance_type(self, criterion: str = "bic") -> str:
+        """Return the name of the covariance type that is best by a criterion of `best_n_components`.
+
+        Raises
+        ------
+        ValueError
+            If `sweep` was called without several covariance types.
+        """
+        if self.covariance_type is None:
+            raise ValueError("best_covariance_type needs a sweep with the argument covariance_type, got None.")
+        return str(self.covariance_type[self._best(criterion)])
+
     def _best(self, criterion: str) -> int:
+        return int(self._ranked(criterion)[0])
+
+    def _ranked(self, criterion: str) -> NDArray[np.intp]:
+        """Return the indices of the fits for which a criterion was computed, the best first."""
         check_choice(criterion, "criterion", tuple(LOWER_IS_BETTER))
         values = getattr(self, criterion)
         if np.isnan(values).all():
             raise ValueError(f"criterion={criterion!r} was not computed: ask `sweep` for it.")
-        return int(np.argmin(values) if LOWER_IS_BETTER[criterion] else np.argmax(values))
+        order = np.argsort(values if LOWER_IS_BETTER[criterion] else -values, kind="stable")
+        return order[: np.count_nonzero(~np.isnan(values))]
 
     def elbow(self, alpha: float = 0.01) -> int | None:
         """Return the number of components at which the curve of J has its elbow, or None if it has none.
@@ -191,6 +258,8 @@ class Sweep:
         """
         if not 0 < check_real(alpha, "alpha", 0.0) < 1:
             raise ValueError(f"alpha must be between 0 and 1, got {alpha}.")
+        if len(self.families) > 1:
+            raise ValueError(f"elbow needs a sweep of one covariance type, got {len(self.families)} types.")
         return elbow(self.n_components, self.inertia, alpha)
 
 

@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,9 +14,12 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from cprime._utils.arguments import check_integers, naming
+from cprime._utils.messages import warn
 from cprime._utils.random import check_random_state
+from cprime.estimators import GaussianMixture, StudentTMixture
 from cprime.estimators.categories import has_categories
 from cprime.estimators.constraints import refuse_labels
+from cprime.estimators.covariances import MCLUST_FAMILIES, Factors, check_family, family_of
 from cprime.estimators.discrete import DiscreteMixture
 from cprime.estimators.fitted import centers_of, data_for, model_of, size_of, start_from, with_all_categories
 from cprime.estimators.nearest_center import Inertia
@@ -24,7 +28,8 @@ from cprime.seeding import is_given
 from cprime.seeding.extension import extended, rows_in_memory
 from cprime.selection.bisection import exchanged
 from cprime.selection.criteria import aic, bic, icl
-from cprime.selection.results import ACCEPTED, Mixture, Sweep
+from cprime.selection.families import fits_of_families
+from cprime.selection.results import ACCEPTED, LOWER_IS_BETTER, Mixture, Sweep
 from cprime.sources import Source, is_source_like, open_data
 from cprime.sources.foreign import plain
 
@@ -81,10 +86,11 @@ def sweep(
     X: Any,
     n_components_range: Iterable[int],
     *,
+    covariance_type: str | Sequence[str | Factors] | None = None,
     sample_weight: Any = None,
     holdout: float | None = 0.2,
     criteria: Sequence[str] = CRITERIA,
-    n_init: int = 3,
+    n_init: int | None = None,
     random_state: Any = None,
 ) -> Sweep:
     """Fit an estimator for every number of components of a range, and compute criteria to choose among the fits.
@@ -99,8 +105,15 @@ def sweep(
 
     For data read from files, new centers, merges and splits are found among 2¹⁷ random rows; the fits use all rows.
 
+    With several covariance types, all types have the same starting partitions for each number of components. The fit of
+    a type is the best of those that start from these partitions, from the fit of the previous C with new centers, and
+    from the partitions of the other types with the same C. Short runs from all of them select the runs to continue. A
+    `UserWarning` says if the best number is at the border of the range.
+
     With `holdout`, the fits are made without the held-out points and evaluated on these points. One further fit to all
-    data then starts from the parameters of the best fit. All results except `held_out` refer to this further fit.
+    data then starts from the parameters of the best fit. All results except `held_out` refer to this further fit. With
+    several covariance types it is the other way round: the fits use all data, and a further fit to the points that are
+    not held out starts from their parameters.
 
     Parameters
     ----------
@@ -111,14 +124,17 @@ def sweep(
     X : array-like, source, or sparse array (k-means alone), of shape (n_samples, n_features)
     n_components_range : iterable of int
         Numbers of components to try, in any order.
+    covariance_type : "all", sequence of covariance types or None, default=None
+        Covariance types of a `GaussianMixture` or `StudentTMixture` to compare, by any of their names. "all" is
+        those of mclust, by its names, that the class has. None is the type of the estimator.
     sample_weight : array-like of shape (n_samples,), default=None
         A weight of 2 is equivalent to the point occurring twice, also in the criteria; None is 1 for each.
     holdout : float or None, default=0.2
         Fraction of the points, drawn at random, on which `held_out` is computed. None skips this, which is faster.
     criteria : sequence of {"bic", "icl", "aic", "free_energy_bic"}, default all
         Criteria to compute. The free energy is known from the fit; the others need an exact pass over all components.
-    n_init : int, default=3
-        Number of new initializations for each C.
+    n_init : int or None, default=None
+        Number of new initializations for each C. None is 3, or 12 for several covariance types, which share them.
     random_state : int, RandomState, Generator or None, default=None
         Source of the random numbers for the initializations and for the choice of held-out points.
 
@@ -139,6 +155,19 @@ def sweep(
     >>> from cprime.datasets import birch
     >>> sweep(KMeans(), birch(2, random_state=0).data, range(1, 9), random_state=0).best_n_components()
     4
+
+    Covariance type and number of components together, as mclust chooses them:
+
+    >>> from cprime import GaussianMixture
+    >>> from cprime.datasets import old_faithful
+    >>> X = old_faithful().data
+    >>> sweep(GaussianMixture(), X, range(2, 5), covariance_type=["EEE", "VVI"], holdout=None, random_state=0)
+    Sweep of 2 covariance types by bic, lower is better
+    best: EEE, 3 components: 2,314.3
+    next: EEE, 4 components: 2,320.14, worse by 5.84
+                2         3         4
+    EEE  2,325.22   2,314.3  2,320.14
+    VVI  2,346.06   2,332.5  2,332.29
     """
     _check_estimator(estimator)
     check_common(estimator)
@@ -147,29 +176,90 @@ def sweep(
         raise TypeError(f"criteria must be a sequence of names, got {criteria!r}.")
     for criterion in criteria:
         check_choice(criterion, "criteria", CRITERIA)
-    check_integer(n_init, "n_init", 1)
+    if n_init is not None:
+        check_integer(n_init, "n_init", 1)
+    families = None if covariance_type is None else _families(estimator, covariance_type)
     rng, data = check_random_state(random_state), weighted_data(X, sample_weight)
     estimator = with_all_categories(estimator, data.X)
     if numbers[-1] > data.n_rows:
         raise ValueError(f"n_components_range must be at most n_samples={data.n_rows}, got {numbers[-1]}.")
     seen, held_out = _divided(data, holdout, rng)
+    templates = [estimator] if families is None else [_with(estimator, each) for each in families]
     rows: list[dict[str, Any]] = []
-    fit: Mixture | None = None
+    before: list[Mixture] = []
     for C in numbers:
         began = time.perf_counter()
-        fit = _best_fit(estimator, seen, C, fit, n_init, rng)
-        row = {"held_out": np.nan} if held_out is None else {"held_out": fit.bounds(*held_out).log_likelihood}
-        final = fit if held_out is None else _run(estimator, data, C, rng, _everything(fit))
-        row |= _measured(final, data, criteria)
-        rows.append({"n_components": C, **row, "seconds": time.perf_counter() - began})
-        _logger.info("C = %d: F %.6g, BIC with F %.6g", C, row["free_energy"], row["free_energy_bic"])
+        if families is None:
+            before = [_best_fit(estimator, seen, C, before[0] if before else None, n_init or 3, rng)]
+            judged, fits = before, before
+            if held_out is not None:
+                fits = [_run(estimator, data, C, rng, _everything(before[0]))]
+        else:
+            before = fits = fits_of_families(
+                partial(_run, data=data, C=C, rng=rng), templates, data, C, before, n_init or 12, rng
+            )
+            judged = fits
+            if held_out is not None:
+                judged = [_run(each, seen, C, rng, _everything(fit)) for each, fit in zip(templates, fits, strict=True)]
+        for fit, judge in zip(fits, judged, strict=True):
+            row = {"held_out": np.nan if held_out is None else judge.bounds(*held_out).log_likelihood}
+            row |= _measured(fit, data, criteria)
+            if families is not None and model_of(fit).n_collapsed:
+                row |= dict.fromkeys(LOWER_IS_BETTER, np.nan)
+            rows.append({"n_components": C, **row, "seconds": (time.perf_counter() - began) / len(fits)})
+            _logger.info("C = %d: F %.6g, BIC with F %.6g", C, row["free_energy"], row["free_energy_bic"])
+    rows = [row for i in range(len(templates)) for row in rows[i :: len(templates)]]
     estimators = tuple(row.pop("estimators") for row in rows)
     weight = rows[0]["weight"]
-    return Sweep(
+    found = Sweep(
         **{name: np.array([row[name] for row in rows]) for name in rows[0] if name != "weight"},
         weight=weight,
         estimators=estimators,
+        covariance_type=None if families is None else np.repeat([str(each) for each in families], len(numbers)),
     )
+    if families is not None:
+        _warn_of_border(found)
+    return found
+
+
+def _families(estimator: Mixture, covariance_type: Any) -> tuple[Any, ...]:
+    """Return the covariance types that the argument `covariance_type` of `sweep` means for the estimator.
+
+    Raises TypeError if the estimator has no such argument, and ValueError for an unknown type or one given twice.
+    """
+    if not isinstance(estimator, GaussianMixture | StudentTMixture):
+        raise TypeError(
+            f"covariance_type needs a GaussianMixture or StudentTMixture as estimator, got {type(estimator).__name__}."
+        )
+    if isinstance(covariance_type, str) and covariance_type == "all":
+        return tuple(each for each in MCLUST_FAMILIES if family_of(each) in estimator._families)
+    given = (covariance_type,) if isinstance(covariance_type, str | Factors) else covariance_type
+    if not np.iterable(given) or not len(tuple(given)):
+        raise ValueError(f"covariance_type must be 'all' or a sequence of types, got {covariance_type!r}.")
+    names = [check_family(each, estimator._families) for each in given]
+    if len(set(names)) < len(names):
+        raise ValueError(f"covariance_type must have each type once, got {covariance_type!r}.")
+    return tuple(given)
+
+
+def _with(estimator: Mixture, covariance_type: Any) -> Mixture:
+    return clone(estimator).set_params(covariance_type=covariance_type)
+
+
+def _warn_of_border(found: Sweep) -> None:
+    """Warn if the best number of components is the least (above 1) or the greatest of the sweep, so that others may be
+    better.
+    """
+    name, numbers = found.main_criterion, found.n_components
+    if np.isnan(getattr(found, name)).all():
+        return
+    best = found.best_n_components(name)
+    if len(np.unique(numbers)) > 1 and (best == numbers.max() or 1 < best == numbers.min()):
+        warn(
+            f"The best number of components by {name} is {best}, at the border of n_components_range, which is from "
+            f"{numbers.min()} to {numbers.max()}: numbers beyond it may be better.",
+            UserWarning,
+        )
 
 
 def _check_estimator(estimator: Any) -> None:

@@ -257,6 +257,24 @@ def test_a_fit_is_continued_saved_and_swept(tmp_path):
     assert found.best_n_components() == 3
 
 
+@pytest.mark.parametrize("missing", [False, True])
+def test_the_default_starts_are_as_good_as_any_other(missing):
+    rng = np.random.default_rng(0)
+    z = rng.integers(3, size=400)
+    shares_of = [rng.dirichlet(np.full(3, 0.7), size=3) for _ in range(2)]
+    columns = {f"x{j}": 1e3 * (2 * rng.normal(size=3)[z] + rng.normal(size=400)) for j in range(2)}
+    columns |= {f"c{j}": [LETTERS[rng.choice(3, p=p[c])] for c in z] for j, p in enumerate(shares_of)}
+    table = pd.DataFrame(columns)
+    if missing:
+        table = table.mask(rng.random(table.shape) < 0.1)
+    options = {"random_state": 0, "missing": "marginal" if missing else "error"}
+    bounds = {
+        init: MixedMixture(3, init_params=init, **options).fit(table).lower_bound_
+        for init in ("auto", "random", "k-means++", "kmeans")
+    }
+    assert bounds["auto"] > max(bounds.values()) - 1e-3, bounds
+
+
 def test_hard_assignment_is_at_least_as_good_as_k_prototypes():
     kmodes = pytest.importorskip("kmodes.kprototypes")
     X = rows(300)[:, [0, 3, 1, 4]]

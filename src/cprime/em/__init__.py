@@ -24,7 +24,7 @@ The package contains `solve`, which fits a `Problem`, the EM loop, its E-steps, 
 from cprime.em.batch_jumps import jump_between_batches
 from cprime.em.batches import Online, OnlinePlan, RecentRows, learn_batch
 from cprime.em.certificate import Loss, certify
-from cprime.em.diverse_starts import SCALED, StartingPartitions, diverse_start
+from cprime.em.diverse_starts import StartingPartitions, diverse_start
 from cprime.em.expectation import (
     ASSIGNMENTS,
     CostPass,
@@ -52,7 +52,6 @@ __all__ = [
     "ASSIGNMENTS",
     "EM",
     "HISTORY",
-    "SCALED",
     "Accept",
     "BoundedSizes",
     "CostPass",

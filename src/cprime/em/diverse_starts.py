@@ -88,10 +88,6 @@ class PartitionStart:
         return raw
 
 
-# Initialization of families whose rows have columns of different units.
-SCALED = PartitionStart("lloyd++", "columns")
-
-
 @dataclass(frozen=True)
 class StartingPartitions:
     """Initialization by several partitions of the points: a fit continues the best of short runs from all of them.

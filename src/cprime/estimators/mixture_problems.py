@@ -160,8 +160,7 @@ class MixtureOptions(Options):
         if name == DIVERSE:
             init = em.diverse_start(key.run)
         elif name == ONE_OF_EACH:
-            start = starts[key.run % len(starts)]
-            init = em.SCALED if start == "scaled" else resolve_init(start, self.n_components, data, quick=True)
+            init = resolve_init(starts[key.run % len(starts)], self.n_components, data, quick=True)
         elif name == "random_from_data":
             init = "random"
         if isinstance(init, str) and init == "kmeans":

@@ -48,6 +48,7 @@ def test_latent_classes_are_tested():
 
 
 @pytest.mark.long
+@pytest.mark.filterwarnings("ignore:.*statistics would have been negative")
 def test_p_values_of_a_true_number_are_uniform():
     data = [np.random.default_rng(seed).normal(size=(50, 1)) for seed in range(60)]
     estimator = GaussianMixture(covariance_type="tied_spherical")

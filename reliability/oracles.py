@@ -93,11 +93,11 @@ def factors(mixture: Any) -> Floats:
     if hasattr(mixture, "factors_"):
         return np.array([_of_factors(*pair) for pair in zip(mixture.factors_, mixture.noise_variances_, strict=True)])
     P, kind = np.asarray(mixture.precisions_cholesky_, dtype=np.float64), mixture.covariance_type_
-    if kind == "full":
+    if P.ndim == 3:
         return P
     if kind == "tied":
         return np.broadcast_to(P, (C, D, D))
-    diagonals = {"diag": lambda: P, "spherical": lambda: P[:, np.newaxis], "tied_spherical": lambda: P}[kind]()
+    diagonals = P[:, np.newaxis] if kind == "spherical" else P
     out = np.zeros((C, D, D))
     out[:, np.arange(D), np.arange(D)] = np.broadcast_to(diagonals, (C, D))
     return out

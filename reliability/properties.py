@@ -258,7 +258,7 @@ def _check_mixture(fitted: Fitted) -> None:
 
 def _check_covariances(gm: Any) -> None:
     covariances = np.asarray(gm.noise_variances_ if hasattr(gm, "factors_") else gm.covariances_)
-    if gm.covariance_type_ in ("full", "tied"):
+    if gm.covariance_type_ == "tied" or covariances.ndim == 3:
         if not np.allclose(covariances, np.swapaxes(covariances, -1, -2), rtol=1e-9, atol=0):
             raise Wrong("covariances_ are not symmetric")
         covariances = np.diagonal(covariances, axis1=-2, axis2=-1)

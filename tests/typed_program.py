@@ -23,7 +23,9 @@ entries: int = gm.predict_proba(X, sparse=True).nnz + int(gm.predict_proba(X).ar
 drawn, components = gm.sample(5, random_state=0)
 bounds: cprime.Bounds = gm.bounds(X)
 given = cprime.GaussianMixture(2, random_state=0).fit(X).condition([0], X[:, :1])
-expected: np.ndarray = cprime.GaussianMixture(2).fit(cprime.Noisy(X, [0.1, 0.1])).impute(cprime.Noisy(X, [0.1, 0.1]))
+expected: np.ndarray = (
+    cprime.GaussianMixture(2, prior=cprime.Prior()).fit(cprime.Noisy(X, [0.1, 0.1])).impute(cprime.Noisy(X, [0.1, 0.1]))
+)
 assert isinstance(given, cprime.ConditionalMixtures)
 tm = cprime.StudentTMixture(2, dof="shared", random_state=0).fit(X)
 weights: float = float(tm.score_outliers(X).mean() + tm.dof_[0] + tm.means_.sum() + tm.weights_.sum())
@@ -44,3 +46,7 @@ plan: cprime.Plan = cprime.plan(km, X)
 found = cprime.selection.sweep(cprime.KMeans(), X, range(2, 5), random_state=0)
 best: int = found.best_n_components() + len(found.best().labels_)
 read: int = cprime.open_data(X).n_features
+lm = cprime.LaplaceMixture(2, random_state=0).fit(X)
+directions = cprime.VonMisesFisherMixture(2, random_state=0).fit(X)
+counted = cprime.PoissonMixture(2, random_state=0).fit(cprime.Exposed(np.abs(X).round(), np.ones(len(X))))
+scales: float = float(np.mean(lm.scales_)) + float(directions.concentrations_.sum()) + float(counted.rates_.sum())

@@ -1,10 +1,20 @@
-"""scikit-learn's own estimator checks pass, with no expected failures."""
+"""scikit-learn's own estimator checks pass, except those with rows of zeros where only directions count."""
 
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import cprime
 from cprime import GaussianMixture, KMeans, StudentTMixture
+
+WITH_ZEROS = dict.fromkeys(
+    [
+        "check_estimators_dtypes",
+        "check_estimator_sparse_tag",
+        "check_estimator_sparse_array",
+        "check_estimator_sparse_matrix",
+    ],
+    "rows of zeros have no direction",
+)
 
 
 class KeepsTwo:
@@ -51,7 +61,8 @@ class FirstColumn(cprime.KMeans1D):
         cprime.ResidualKMeans(n_clusters=3, n_levels=2),
         cprime.XMeans(min_clusters=2, max_clusters=4, n_active=2),
         cprime.GMeans(max_clusters=4),
-    ]
+    ],
+    expected_failed_checks=lambda estimator: WITH_ZEROS if hasattr(estimator, "concentration") else {},
 )
 def test_every_class_passes_the_checks(estimator, check):
     check(estimator)

@@ -9,8 +9,12 @@ from cprime.datasets import old_faithful
 from cprime.execution import local
 from cprime.kernels import as_rows
 from cprime.model import FAMILIES
+from cprime.model.decomposed import Decomposed
 from cprime.model.student_t import STUDENT_T
 from fits import clustered, outcome
+
+# Families whose first M-step has a closed form here; tests/model/test_decomposed.py has the others.
+CLOSED = [family for family in FAMILIES.values() if not issubclass(family, Decomposed)]
 
 
 @pytest.fixture
@@ -23,7 +27,7 @@ def first_bound(gm):
     return gm.lower_bounds_[0]
 
 
-@pytest.mark.parametrize("family", [*FAMILIES.values(), *STUDENT_T.values()], ids=lambda family: family.__name__)
+@pytest.mark.parametrize("family", [*CLOSED, *STUDENT_T.values()], ids=lambda family: family.__name__)
 @pytest.mark.parametrize("gaps", [False, True])
 def test_covariances_of_given_means_are_about_these_means(X, family, gaps):
     """Means, weights and covariances are those of an M-step whose means are fixed; noise of factors is not a matrix."""
@@ -81,7 +85,7 @@ def test_a_fit_may_start_from_labels_or_responsibilities(X, covariance_type, wei
     for fit, shares in ((hard, np.eye(4)[labels]), (soft, q)):
         shares = shares * w[:, np.newaxis]
         means = shares.T @ (X + 1000) / shares.sum(axis=0)[:, np.newaxis]
-        if covariance_type in ("factors", "ppca"):
+        if covariance_type in ("factors", "ppca") or FAMILIES[covariance_type] not in CLOSED:
             continue
         moved = X + 1000 - means[:, np.newaxis]
         each = np.einsum("nc,cni,cnj->cij", shares, moved, moved) / shares.sum(axis=0)[:, np.newaxis, np.newaxis]

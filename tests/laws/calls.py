@@ -51,7 +51,7 @@ KINDS = {
     "optional": "holdout time_limit",
     "size or None": "n_active n_warmup",
     "real": "weight_concentration_prior mean_precision_prior degrees_of_freedom_prior "
-    "tol epsilon reg_covar learning_decay dof stiffness regularization alpha variance side "
+    "tol epsilon concentration reg_covar learning_decay dof stiffness regularization alpha variance side "
     "spacing oversampling",
     "flag": "semi_supervised warm_start sample approximate sparse return_std greedy jumps momentum "
     "regroup copy transient quiet header training_labels isotropic",
@@ -83,8 +83,7 @@ RESULTS |= {
     "Ledger",
 }
 RESULTS |= {"LowerBound", "PartitionLoss", "VariationBounds", "VariationDistance", *plots.__all__, "Callback"}
-RESULTS |= {"ColumnProfile", "ClassificationTable"}
-RESULTS |= {"Bootstrap", "LikelihoodRatioTest", "StandardErrors"}
+RESULTS |= {"ColumnProfile", "ClassificationTable", "Bootstrap", "LikelihoodRatioTest", "StandardErrors"}
 # Callables of which a single call takes long.
 LONG = {"XMeans", "XMeans.fit", "GMeans", "GMeans.fit", "KMeans.report", "StudentTMixture", "StudentTMixture.fit"}
 LONG |= {"CategoricalMixture", "CategoricalMixture.fit", "GaussianMixture.update", "coresets.sensitivity"}
@@ -329,6 +328,11 @@ def fit_factors(factors: cprime.Factors) -> Any:
     return cprime.GaussianMixture(3, covariance_type=factors, max_iter=9, random_state=0).fit(X)
 
 
+def fit_rows(estimator: Any, rows: Any) -> Any:
+    """Fit an estimator to rows with errors or exposures."""
+    return estimator.fit(rows)
+
+
 def fit_prior(prior: cprime.Prior) -> Any:
     return cprime.GaussianMixture(3, covariance_type="diag", prior=prior, max_iter=9, random_state=0).fit(X)
 
@@ -390,6 +394,18 @@ def calls() -> dict[str, Call]:
             {"shrinkage": 0.5, "mean": CENTERS[0], "dof": 6.0, "scale": np.array([4.0, 5.0, 6.0])},
             {"shrinkage": "real", "mean": "numbers", "scale": "numbers"},
             cprime.Prior,
+        ),
+        "Noisy": Call(
+            lambda **given: fit_rows(cprime.GaussianMixture(2, random_state=0), cprime.Noisy(**given)),
+            {"X": X, "covariance": np.ones_like(X)},
+            {"covariance": "numbers"},
+            cprime.Noisy,
+        ),
+        "Exposed": Call(
+            lambda **given: fit_rows(cprime.PoissonMixture(2, random_state=0), cprime.Exposed(**given)),
+            {"X": X, "exposure": WEIGHTS},
+            {"exposure": "numbers"},
+            cprime.Exposed,
         ),
         "Memory": Call(
             lambda **given: cprime.KMeans(3, max_memory=cprime.Memory(**given), random_state=0).fit(X),

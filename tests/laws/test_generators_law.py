@@ -64,6 +64,7 @@ def own_calls() -> dict[str, Call]:
         "sklearn.MiniBatchKMeans": dropped_in("MiniBatchKMeans", **RANDOM),
         "sklearn.BisectingKMeans": dropped_in("BisectingKMeans", **RANDOM),
         "sklearn.GaussianMixture": dropped_in("GaussianMixture", **MIXTURE),
+        "sklearn.BayesianGaussianMixture": dropped_in("BayesianGaussianMixture", **MIXTURE),
         "sklearn.k_means": Call(dropin.k_means, {"X": ROWS, **RANDOM}),
         "sklearn.kmeans_plusplus": Call(dropin.kmeans_plusplus, {"X": ROWS, "n_clusters": 4}),
         "tl.kmeans": Call(annotated(tl.kmeans), RANDOM, tried=tl.kmeans),

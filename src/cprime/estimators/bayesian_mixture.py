@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, ClassVar, NoReturn
+from typing import Annotated, Any, ClassVar, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,7 @@ from sklearn.mixture import BayesianGaussianMixture as SklearnMixture
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from cprime._utils.declared import Number, Presence
 from cprime._utils.values import replace
 from cprime.estimators.fitted import as_pipeline
 from cprime.estimators.memory_limit import Memory
@@ -17,6 +18,7 @@ from cprime.estimators.missing import impute
 from cprime.estimators.mixture import Mixture
 from cprime.estimators.mixture_problems import MixtureOptions
 from cprime.estimators.priors import bayesian_prior
+from cprime.estimators.solutions import implied
 from cprime.estimators.validation import check_choice, check_positive, check_real
 from cprime.model import BAYESIAN
 from cprime.persistence import model_files
@@ -150,6 +152,9 @@ n_features_in_, feature_names_in_
     degrees_of_freedom_prior_: float
     mean_prior_: NDArray
     covariance_prior_: Any
+    n_effective_: Annotated[int, Number(least=0, below="C+1"), Presence.OPTIONAL] = implied(
+        lambda m: int(np.count_nonzero(m.mean_precision_ >= m.mean_precision_prior_ + 1)), "mean_precision_"
+    )
 
     impute = impute
 
@@ -209,10 +214,6 @@ n_features_in_, feature_names_in_
         self.max_memory = max_memory
         self.callbacks = callbacks
         self.verbose = verbose
-
-    @property
-    def n_effective_(self) -> int:
-        return int(np.count_nonzero(self.mean_precision_ >= self.mean_precision_prior_ + 1))
 
     def _check_arguments(self) -> None:
         super()._check_arguments()

@@ -48,17 +48,18 @@ class Noisy:
     X: Any
     covariance: Any
 
-    def checked(self, shape: tuple[int, int]) -> NDArray[np.float64]:
-        """Return the errors as variances (n, D) or matrices (n, D, D), for rows of the shape (n, D).
 
-        Raises ValueError if they have another shape, or are no covariances.
-        """
-        given, (n, D) = array_of(self.covariance, "covariance", np.float64), shape
-        if given.shape not in ((n, D), (D,), (n, D, D)):
-            raise ValueError(f"covariance must have shape {(n, D)}, {(D,)} or {(n, D, D)}, got {given.shape}.")
-        least = given if given.ndim < 3 else np.linalg.eigvalsh(given)
-        if not np.isfinite(given).all() or least.min() < -_ROUNDING * np.abs(given).max():
-            raise ValueError(f"covariance must have no negative or infinite variances, got {least.min()}.")
-        if given.ndim == 3 and not np.allclose(given, given.transpose(0, 2, 1), _ROUNDING, _ROUNDING * given.max()):
-            raise ValueError("covariance must have symmetric matrices.")
-        return np.maximum(np.broadcast_to(given, shape), 0) if given.ndim < 3 else given
+def checked_errors(noisy: Noisy, shape: tuple[int, int]) -> NDArray[np.float64]:
+    """Return the errors as variances (n, D) or matrices (n, D, D), for rows of the shape (n, D).
+
+    Raises ValueError if they have another shape, or are no covariances.
+    """
+    given, (n, D) = array_of(noisy.covariance, "covariance", np.float64), shape
+    if given.shape not in ((n, D), (D,), (n, D, D)):
+        raise ValueError(f"covariance must have shape {(n, D)}, {(D,)} or {(n, D, D)}, got {given.shape}.")
+    least = given if given.ndim < 3 else np.linalg.eigvalsh(given)
+    if not np.isfinite(given).all() or least.min() < -_ROUNDING * np.abs(given).max():
+        raise ValueError(f"covariance must have no negative or infinite variances, got {least.min()}.")
+    if given.ndim == 3 and not np.allclose(given, given.transpose(0, 2, 1), _ROUNDING, _ROUNDING * given.max()):
+        raise ValueError("covariance must have symmetric matrices.")
+    return np.maximum(np.broadcast_to(given, shape), 0) if given.ndim < 3 else given

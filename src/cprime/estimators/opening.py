@@ -15,7 +15,7 @@ from cprime._utils.arguments import naming
 from cprime._utils.number_types import bits_of, check_largest, check_spread, is_narrow
 from cprime._utils.threads import limited
 from cprime.estimators.covariances import Factors, as_covariances
-from cprime.estimators.noise import Noisy
+from cprime.estimators.noise import Noisy, checked_errors
 from cprime.estimators.validation import check_weights
 from cprime.execution import Data, Local, local
 from cprime.kernels import ReadMissing, ReadNoisy, Rows, SparseRows, as_rows
@@ -80,7 +80,7 @@ def _with_noise(estimator: Any, noisy: Noisy, sample_weight: Any, reset: bool) -
         raise ValueError(f"X must be rows without errors for a {name} that was fitted to scaled or filled rows.")
     rows = validated(estimator, noisy.X, reset)
     with naming("covariance"):
-        errors = noisy.checked(rows.shape).reshape(len(rows), -1).astype(rows.dtype)
+        errors = checked_errors(noisy, rows.shape).reshape(len(rows), -1).astype(rows.dtype)
     data = local(np.column_stack([rows.dense(), errors]), check_weights(sample_weight, rows.given()))
     return data.read_by(ReadNoisy(rows.shape[1]), True, rows.shape[1])
 

@@ -50,16 +50,17 @@ class Exposed:
     X: Any
     exposure: Any
 
-    def checked(self, n: int) -> NDArray[np.float64]:
-        """Return the exposures (n,); raise ValueError unless there are n numbers above 0."""
-        given = array_of(self.exposure, "exposure", np.float64)
-        if given.shape != (n,):
-            raise ValueError(f"exposure must have shape {(n,)}, one number for each row, got {given.shape}.")
-        wrong = ~((given > 0) & np.isfinite(given))
-        if wrong.any():
-            i = int(wrong.argmax())
-            raise ValueError(f"exposure must have finite numbers above 0, got {given[i]} in row {i}.")
-        return given
+
+def _checked_exposure(exposed: Exposed, n: int) -> NDArray[np.float64]:
+    """Return the exposures (n,); raise ValueError unless there are n numbers above 0."""
+    given = array_of(exposed.exposure, "exposure", np.float64)
+    if given.shape != (n,):
+        raise ValueError(f"exposure must have shape {(n,)}, one number for each row, got {given.shape}.")
+    wrong = ~((given > 0) & np.isfinite(given))
+    if wrong.any():
+        i = int(wrong.argmax())
+        raise ValueError(f"exposure must have finite numbers above 0, got {given[i]} in row {i}.")
+    return given
 
 
 @model_files.register
@@ -211,7 +212,7 @@ class PoissonMixture(DiscreteMixture):
         if reset and not there.any(axis=0).all():
             raise ValueError(f"X must have a value in every column, got none in column {there.any(axis=0).argmin()}.")
         means = np.where(there, values, 0).sum(axis=0) / np.maximum(there.sum(axis=0), 1)
-        exposure = given.checked(len(rows)).astype(values.dtype)
+        exposure = _checked_exposure(given, len(rows)).astype(values.dtype)
         self._exposure = float(exposure.mean())
         data = local(np.column_stack([values, exposure]), check_weights(sample_weight, rows.given()))
         return data.read_by(ReadExposed(means), True, values.shape[1])

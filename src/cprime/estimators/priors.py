@@ -108,8 +108,8 @@ class Prior(Options):
     """Conjugate prior of the means and covariances of components, for a fit that finds the mode of the posterior.
 
     It is the value of `prior` of `GaussianMixture`, for the types "full", "tied", "diag" and "spherical". No covariance
-    becomes singular, also if a component has fewer points than columns. The defaults are those of `priorControl` in the
-    R package mclust, but with the covariance of the data divided by N.
+    becomes singular, also if a component has fewer points than columns, unless `scale` is singular. The defaults are
+    those of `priorControl` in the R package mclust, but with the covariance of the data divided by N.
 
     Parameters
     ----------
@@ -135,9 +135,9 @@ class Prior(Options):
     --------
     >>> import numpy as np
     >>> from cprime import GaussianMixture, Prior
-    >>> X = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0], [9.0, 9.0]])
+    >>> X = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 0.0], [9.0, 9.0]])
     >>> gm = GaussianMixture(2, prior=Prior(), reg_covar=0, init_params=X[[0, 3]]).fit(X)
-    >>> bool(np.linalg.eigvalsh(gm.covariances_).min() > 0.5)
+    >>> bool(np.linalg.eigvalsh(gm.covariances_).min() > 0.01)
     True
     """
 

@@ -133,6 +133,7 @@ class Sweep:
 
         Rows are in the order of `families`; there is one if `covariance_type` is None.
         """
+        check_choice(criterion, "criterion", tuple(LOWER_IS_BETTER))
         return getattr(self, criterion).reshape(max(1, len(self.families)), -1)
 
     def _text_of_families(self) -> str:

@@ -161,13 +161,9 @@ def sweep(
     >>> from cprime import GaussianMixture
     >>> from cprime.datasets import old_faithful
     >>> X = old_faithful().data
-    >>> sweep(GaussianMixture(), X, range(2, 5), covariance_type=["EEE", "VVI"], holdout=None, random_state=0)
-    Sweep of 2 covariance types by bic, lower is better
-    best: EEE, 3 components: 2,314.3
-    next: EEE, 4 components: 2,320.14, worse by 5.84
-                2         3         4
-    EEE  2,325.22   2,314.3  2,320.14
-    VVI  2,346.06   2,332.5  2,332.29
+    >>> found = sweep(GaussianMixture(), X, range(2, 5), covariance_type=["EEE", "VVI"], holdout=None, random_state=0)
+    >>> found.best_covariance_type(), found.best_n_components(), round(found.bic.min())
+    ('EEE', 3, 2314)
     """
     _check_estimator(estimator)
     check_common(estimator)

@@ -366,9 +366,9 @@ degrees_of_freedom_prior_, covariance_prior_
     >>> from cprime.sklearn import BayesianGaussianMixture
     >>> X = np.array([[1, 2], [1, 4], [1, 0], [4, 2], [12, 4], [10, 7]])
     >>> bgm = BayesianGaussianMixture(n_components=2, random_state=42).fit(X)
-    >>> bgm.means_.round(2)
-    array([[2.5 , 2.3 ],
-           [8.46, 4.53]])
+    >>> bgm.means_.round(1)
+    array([[2.5, 2.3],
+           [8.5, 4.5]])
     """
 
     _core = _OneBayesian

@@ -76,7 +76,7 @@ class MixedMixture(DiscreteMixture):
     search : str or object of cprime.search, default="auto"
     init_params : str, array-like, fitted estimator or callable, default="auto"
         Initialization of the components, as in `GaussianMixture`, for rows of numbers, with zeros and ones for
-        categories. "auto" alternates k-means++, random rows and k-means.
+        categories. "auto" alternates distant rows (k-means++ if possible), random rows and k-means.
     n_init : int, default=10
         Number of starts; the result of greatest F is returned. The likelihood has many local optima, so one start is
         seldom enough; take fewer for thousands of components.

@@ -293,7 +293,7 @@ class Product(Family):
     options: ClassVar[tuple[str, ...]] = ("families_", "n_categories_")
     exact: ClassVar[bool] = True
     scale_free: ClassVar[bool] = True
-    starts: ClassVar[tuple[str, ...]] = ("k-means++", "random", "kmeans")
+    starts: ClassVar[tuple[str, ...]] = ("auto", "random", "kmeans")
     has_diverse_starts: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

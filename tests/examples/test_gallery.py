@@ -13,7 +13,13 @@ from forks import PACKAGE, forks
 
 SCRIPTS = {path.stem: path for path in sorted((Path(__file__).parents[2] / "examples").rglob("*.py"))}
 SLOW = {"dask_cluster", "how_certain", "image_compression", "larger_than_memory", "lower_bounds"}  # 20 to 35 s each
-SLOW |= {"resume_after_a_kill", "embeddings_in_a_folder", "color_quantization", "thousands_of_gaussians"}  # 12 to 20 s
+SLOW |= {
+    "covariances_and_numbers",
+    "resume_after_a_kill",
+    "embeddings_in_a_folder",
+    "color_quantization",
+    "thousands_of_gaussians",
+}  # 12 to 20 s
 # Runs a script as the interpreter does, and saves all figures that it shows.
 DRIVER = """
 import runpy, sys
@@ -127,6 +133,11 @@ def outliers(said):
     assert len(areas) == 8
     assert max(areas[:4]) == areas[2]  # 30 components per cluster describe the clusters best
     assert max(areas[4:]) == areas[4]  # one component detects rotated digits best
+
+
+def covariances_and_numbers(said):
+    assert "best: EEE, 3 components: 2,314.3" in said
+    assert numbers("rows with an uncertain label: #", said)[0] > 10
 
 
 def survey(said):
@@ -282,6 +293,7 @@ CHECKS = {
     "balanced_sampling": balanced_sampling,
     "choosing_c": choosing_c,
     "clusters_from_components": clusters_from_components,
+    "covariances_and_numbers": covariances_and_numbers,
     "color_quantization": color_quantization,
     "components_that_vanish": components_that_vanish,
     "dask_cluster": dask_cluster,

@@ -48,6 +48,7 @@ GALLERY = (  # as one would learn: small data, how many clusters, what clusters 
     *(
         "old_faithful",
         "choosing_c",
+        "covariances_and_numbers",
         "lower_bounds",
         "how_certain",
         "clusters_from_components",

@@ -69,9 +69,9 @@ def opened(estimator: Any, X: Any, sample_weight: Any, reset: bool = True) -> Da
 
 def _with_noise(estimator: Any, noisy: Noisy, sample_weight: Any, reset: bool) -> Data:
     """Convert rows with known errors to `Data`, whose arrays have the errors in columns beside those of the rows."""
-    name = type(estimator).__name__
-    if not getattr(estimator, "_takes_noise", False) or isinstance(as_covariances(estimator.covariance_type), Factors):
-        what = "" if name != "GaussianMixture" else f" with covariance_type={estimator.covariance_type!r}"
+    name, takes_noise = type(estimator).__name__, getattr(estimator, "_takes_noise", False)
+    if not takes_noise or isinstance(as_covariances(estimator.covariance_type), Factors):
+        what = f" with covariance_type={estimator.covariance_type!r}" if takes_noise else ""
         raise TypeError(f"X must be rows without errors for {name}{what}, got {type(noisy).__name__}.")
     for argument, value in (("missing", "error"), ("checkpoint", None), ("semi_supervised", False)):
         if getattr(estimator, argument) != value:

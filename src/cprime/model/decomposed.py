@@ -16,7 +16,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from cprime._utils.storable import storable
 from cprime._utils.values import replace
@@ -27,10 +26,11 @@ from cprime.model.covariance import DataScale, inverses, of_empty, pooled, posit
 from cprime.model.interface import Weights
 from cprime.model.own_covariance import Diag, FullCovariance, OwnCovariance
 
-# Limits of M-steps without closed form: number of iterations, and the relative change of volumes that ends them.
-_MOST_VOLUMES, _VOLUME_CHANGE = 50, 1e-10
+# Limits of M-steps without closed form: number of iterations, and the relative change of volumes that ends them. They
+# are coarse, because the next M-step continues from the result.
+_MOST_VOLUMES, _VOLUME_CHANGE = 50, 1e-4
 # Number of orientations that an M-step compares, and the decrease of its objective [nats per point] that ends it.
-_MOST_TURNS, _TURN_GAIN = 12, 1e-10
+_MOST_TURNS, _TURN_GAIN = 12, 1e-6
 _GOLDEN = (5**0.5 - 1) / 2
 _ROUNDING = 4 * np.finfo(np.float64).eps  # eigenvalues up to this share of the largest one are 0
 _NEAR = 1e-8  # share of the mean second moment in matrices whose eigenvectors may not be unique
@@ -183,7 +183,7 @@ def _of_equal_volume(
 ) -> NDArray[np.float64]:
     """Return the covariances of equal volume Σ_c p_c |S_c|^(1/D), and of the shapes of the second moments S_c."""
     logs = np.log(second).mean(axis=1) if second.ndim == 2 else np.linalg.slogdet(second)[1] / model.n_features
-    factors = np.exp(logsumexp(logs, b=shares) - logs)
+    factors = shares @ np.exp(logs - logs.max()) * np.exp(logs.max() - logs)
     return second * factors.reshape(-1, *[1] * (second.ndim - 1))
 
 

@@ -20,6 +20,7 @@ from cprime.execution.block import Block
 from cprime.kernels import Floats, Rows
 from cprime.model.base import Family, log_weights, n_weights, new_weights
 from cprime.model.interface import Responsibilities, Weights
+from cprime.model.row_moments import RowMoments
 from cprime.neighbors.components import Components
 
 Ids = NDArray[np.int32]
@@ -31,25 +32,10 @@ _LEAST_SHARE = 1e-10  # least scale, as a share of the mean scale of all compone
 
 
 @dataclass(frozen=True)
-class LaplaceMoments:
-    """Points of an M-step, and counts (C,): Σ w q, with weights w and responsibilities q.
+class LaplaceMoments(RowMoments):
+    """Points of an M-step.    held: whether the M-step keeps the centers"""
 
-    parts: for each chunk of the data, rows (n, D); the mask (n, D) of their observed values, or None; components (n, H)
-    of the rows; and w q (n, H)
-    held: whether the M-step keeps the centers
-    """
-
-    counts: Doubles
-    parts: tuple[tuple[Floats, NDArray[np.bool_] | None, Ids, Doubles], ...]
     held: bool = False
-
-    def __add__(self, other: Self) -> Self:
-        return replace(self, counts=self.counts + other.counts, parts=self.parts + other.parts)
-
-    def scaled(self, factor: float) -> Self:
-        """Return the moments of points whose weights are multiplied by a factor."""
-        parts = tuple((X, observed, ids, factor * q) for X, observed, ids, q in self.parts)
-        return replace(self, counts=factor * self.counts, parts=parts)
 
 
 class LaplaceCosts(Components):
@@ -154,13 +140,7 @@ class Laplace(Family):
         return self
 
     def summarise(self, block: Block, shares: Responsibilities) -> LaplaceMoments:
-        q = np.ones(shares.ids.shape) if shares.responsibilities is None else shares.responsibilities
-        if block.sample_weight is not None:
-            q = q * block.sample_weight[:, np.newaxis]
-        counts = np.bincount(np.maximum(shares.ids, 0).reshape(-1), q.reshape(-1), self.n_components).astype(np.float64)
-        observed = block.X.observed
-        # The rows are copied, because the next chunk of a file may be read into the same memory.
-        return LaplaceMoments(counts, ((block.X.dense().copy(), observed, shares.ids, q),))
+        return LaplaceMoments.of(block, shares, self.n_components)
 
     def maximise(self, moments: LaplaceMoments, prior: None = None) -> Self:
         centers, sums, totals = _medians_of(moments, self.centers)
@@ -266,28 +246,20 @@ def _medians_of(moments: LaplaceMoments, centers: Floats) -> tuple[Floats, Doubl
     The sums are Σ w q |x − median| and Σ w q over the observed values x of a column, with weights w q.
     centers (C, D): present centers; a column in which a component has no values keeps its center
     """
-    X = np.concatenate([X for X, *_ in moments.parts])
+    X, owned = moments.by_component()
     masks = [np.ones(X.shape, dtype=bool) if mask is None else mask for X, mask, *_ in moments.parts]
     observed = None if all(mask is None for _, mask, *_ in moments.parts) else np.concatenate(masks)
-    n_owners = np.concatenate([np.full(len(ids), ids.shape[1]) for *_, ids, _ in moments.parts])
-    rows = np.repeat(np.arange(len(X)), n_owners)
-    owners = np.concatenate([ids.reshape(-1) for *_, ids, _ in moments.parts])
-    q = np.concatenate([q.reshape(-1) for *_, q in moments.parts])
-    there = np.flatnonzero((q > 0) & (owners >= 0))
-    there = there[np.argsort(owners[there], kind="stable")]
-    bounds = np.searchsorted(owners[there], np.arange(len(centers) + 1))
     out, sums, totals = centers.copy(), np.zeros(centers.shape), np.zeros(centers.shape)
-    for c in range(len(centers)):
-        own = there[bounds[c] : bounds[c + 1]]
-        if not len(own):
+    for c, (rows, weights) in enumerate(owned):
+        if not len(rows):
             continue
-        values, weights = X[rows[own]].astype(np.float64), q[own]
+        values = X[rows].astype(np.float64)
         if observed is not None:
-            weights = weights[:, np.newaxis] * observed[rows[own]]
+            weights = weights[:, np.newaxis] * observed[rows]
         totals[c] = weights.sum(axis=0)
         if not moments.held:
             out[c] = np.where(totals[c] > 0, median_of(values, weights), centers[c])
-        sums[c] = (weights.reshape(len(own), -1) * np.abs(values - out[c])).sum(axis=0)
+        sums[c] = (weights.reshape(len(rows), -1) * np.abs(values - out[c])).sum(axis=0)
     return out, sums, totals
 
 

@@ -515,8 +515,50 @@ def calls() -> dict[str, Call]:
         ),
         "tl.predict": Call(annotated(tl.predict), {"reference": clustered_cells()}, {}, tl.predict),
     }
-    found |= theory_calls() | bridge_calls()
+    found |= theory_calls() | bridge_calls() | regression_calls()
     return found
+
+
+TARGETS = X @ np.array([1.0, -2.0, 0.5]) + 4 * LABELS
+
+
+@cache
+def regression() -> Any:
+    return cprime.RegressionMixture(2, n_init=2, random_state=0).fit(X, TARGETS)
+
+
+def regression_calls() -> dict[str, Call]:
+    cls, data = cprime.RegressionMixture, {"X": X, "y": TARGETS}
+
+    def fit(**given: Any) -> Any:
+        rows = {name: given.pop(name) for name in ("X", "y", "sample_weight") if name in given}
+        return cls(**{"n_components": 2, "n_init": 2, "random_state": 0} | given).fit(**data | rows).predict(X)
+
+    def entry(name: str, usual: dict[str, Any], **kinds: str) -> Call:
+        return Call(lambda **given: getattr(regression(), name)(**given), usual, kinds, getattr(cls, name))
+
+    kinds = {"n_init": "effort", "family": "choice", "weights": "choice", "regressors": "counts"}
+    kinds |= {"concomitant": "counts", "init_params": "choice"}
+    usual = {"n_components": 2, "n_init": 2, "regressors": [0, 1]}
+    return {
+        "RegressionMixture": Call(fit, usual, kinds, cls),
+        "RegressionMixture, init_params": Call(
+            fit, {"init_params": LABELS // 2}, {"init_params": "labels"}, partial_of("init_params")
+        ),
+        "RegressionMixture.fit": Call(fit, data, {"y": "numbers"}, cls.fit),
+        **{
+            f"RegressionMixture.{name}": entry(name, {"X": X})
+            for name in ("predict", "predict_components", "predict_weights")
+        },
+        **{
+            f"RegressionMixture.{name}": entry(name, data, y="numbers")
+            for name in ("responsibilities", "assign", "log_likelihood", "aic", "bic")
+        },
+        "RegressionMixture.score": entry("score", data, y="untried", sample_weight="untried"),  # scikit-learn's
+        "RegressionMixture.sample": entry("sample", {"X": X, "random_state": 0}),
+        "RegressionMixture.save": entry("save", {"path": "model.cprime"}),
+        "RegressionMixture.report": Call(fit, {}, {"X": "untried"}),  # it has none
+    }
 
 
 def annotated(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,7 +11,7 @@ import pytest
 for library in ("anndata", "faiss", "matplotlib"):
     pytest.importorskip(library)
 
-from calls import ESTIMATORS, Call, annotated, calls, fit_with  # noqa: E402
+from calls import ESTIMATORS, TARGETS, Call, annotated, calls, fit_with  # noqa: E402
 from calls import X as ROWS  # noqa: E402
 from test_law_of_arguments import answer  # noqa: E402
 
@@ -39,6 +39,10 @@ def draws_of(name: str) -> Call:
     return Call(lambda **given: fit_with(name).sample(**given), {"n_samples": 9}, {}, tried)
 
 
+def regression_of(**arguments: Any) -> Any:
+    return cprime.RegressionMixture(**arguments).fit(ROWS, TARGETS)
+
+
 def dropped_in(name: str, **arguments: Any) -> Call:
     cls = getattr(dropin, name)
     return Call(lambda **given: cls(**given).fit(ROWS), arguments, {}, cls)
@@ -58,6 +62,12 @@ def own_calls() -> dict[str, Call]:
         "PoissonMixture.sample": draws_of("PoissonMixture"),
         "CategoricalMixture.sample": draws_of("CategoricalMixture"),
         "MixedMixture.sample": draws_of("MixedMixture"),
+        "RegressionMixture": Call(
+            regression_of, {"n_components": 9, "n_init": 1, "max_iter": 1}, {}, cprime.RegressionMixture
+        ),
+        "RegressionMixture.sample": Call(
+            lambda **given: regression_of(n_components=1).sample(ROWS, **given), {}, {}, cprime.RegressionMixture.sample
+        ),
         "seeding.seed": Call(seeding.seed, START),
         "seeding.start": Call(lambda **given: seeding.start(**given).centers, START, tried=seeding.start),
         "sklearn.KMeans": dropped_in("KMeans", **RANDOM),

@@ -198,6 +198,7 @@ def answer(result: Any) -> list[Any]:
             "inertia_",
             "covariances_",
             "codebooks_",
+            "coefs_",
         )
         return [np.asarray(getattr(result, name)) for name in names if hasattr(result, name)]
     if sparse.issparse(result):

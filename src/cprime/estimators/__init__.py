@@ -36,6 +36,7 @@ from cprime.estimators.noise import Noisy
 from cprime.estimators.poisson_mixture import Exposed, PoissonMixture
 from cprime.estimators.priors import Prior
 from cprime.estimators.quality import Bounds, SearchQualityWarning
+from cprime.estimators.regression_mixture import RegressionMixture
 from cprime.estimators.residual_kmeans import ResidualKMeans
 from cprime.estimators.soft_kmeans import SoftKMeans
 from cprime.estimators.student_t_mixture import StudentTMixture
@@ -61,6 +62,7 @@ __all__ = [
     "Noisy",
     "PoissonMixture",
     "Prior",
+    "RegressionMixture",
     "ResidualKMeans",
     "SearchQualityWarning",
     "SoftKMeans",

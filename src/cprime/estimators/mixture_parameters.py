@@ -57,9 +57,17 @@ def given_shares(options: Any, data: Data) -> NDArray | None:
             f"init_params must have means of shape {(C, D)}, labels of shape {(N,)} or responsibilities of shape "
             f"{(N, C)}, got an array of shape {values.shape}."
         )
+    return checked_shares(values, C)
+
+
+def checked_shares(values: NDArray, C: int) -> NDArray:
+    """Return labels (N,) as int32, or responsibilities (N, C) as float64, that are the option `init_params`.
+
+    Raises ValueError if they are out of range.
+    """
     if values.ndim == 1:
         if values.dtype.kind not in "iu" or values.min() < 0 or values.max() >= C:
-            raise ValueError(f"init_params must have labels from 0 to n_components - 1 = {C - 1}, got {init!r}.")
+            raise ValueError(f"init_params must have labels from 0 to n_components - 1 = {C - 1}, got {values!r}.")
         return values.astype(np.int32)
     q = values.astype(np.float64)
     if not (q >= 0).all() or not np.allclose(q.sum(axis=1), 1):

@@ -16,6 +16,8 @@ point, from which log p(c, x) = `log_scale` + `scale` · cost:
   for directions.
 - `laplace.py`: independent Laplace columns with one scale for each component and column, or shared ones; the M-step of
   weighted medians needs the rows.
+- `regression.py`: regressions of a last column on others, with weights that may depend on further columns. M-steps need
+  the rows, which are moments of `row_moments.py` here and in `laplace.py`.
 - `conjugate.py`: families with a conjugate prior; `bayesian.py`: posteriors of all parameters (variational Bayes).
 - `product.py`: products of these families over blocks of columns.
 - `student_t.py`: t distributions with the parameters of diag, spherical or full; moments and M-step use q u in place of
@@ -48,6 +50,7 @@ from cprime.model.own_covariance import Diag, FullCovariance, Spherical
 from cprime.model.poisson import POISSON, Poisson
 from cprime.model.pooled import PooledSpherical
 from cprime.model.product import PRODUCT, Product
+from cprime.model.regression import REGRESSION, Regression
 from cprime.model.scatter import Scatter
 from cprime.model.student_t import (
     STUDENT_T,
@@ -73,6 +76,7 @@ __all__ = [
     "PENALIZED",
     "POISSON",
     "PRODUCT",
+    "REGRESSION",
     "STUDENT_T",
     "VEE",
     "VEI",
@@ -93,6 +97,7 @@ __all__ = [
     "PooledSpherical",
     "PrincipalComponents",
     "Product",
+    "Regression",
     "Scatter",
     "Spherical",
     "StudentTDiag",

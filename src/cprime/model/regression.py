@@ -1,0 +1,288 @@
+"""Components that are regressions of a last column y on others: log p(y given x, c) by a linear predictor η = β·x + β₀.
+
+Rows are (x, y), or (x, y, w) with concomitant variables w on which the weights depend: log π_c(w) = γ_c·w + γ_c0 up to
+a constant (Dayton & Macready 1988). M-steps are weighted regressions: linear ones in closed form, those of counts by
+Newton steps. These need the rows, so the moments contain them.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln, log_softmax
+
+from cprime._utils.threads import by_pieces
+from cprime._utils.values import cached, replace
+from cprime.execution.block import Block
+from cprime.kernels import Floats, Rows
+from cprime.model.base import Family, log_weights, n_weights, new_weights
+from cprime.model.interface import Responsibilities, Weights
+from cprime.model.row_moments import RowMoments
+from cprime.neighbors.components import Components
+
+Ids = NDArray[np.int32]
+Doubles = NDArray[np.float64]
+
+_VALUES = 2**20  # number of costs (rows × components) in memory at a time
+_LEAST_SHARE = 1e-12  # least eigenvalue of a scaled design, relative to the largest one, that counts as above 0
+_MOST_STEPS, _MOST_HALVINGS = 50, 40  # of Newton's method in an M-step
+_TOL = 1e-14  # relative change of an objective at which Newton's method ends
+
+
+class RegressionCosts(Components):
+    """Components with the cost −2 log p(c, y given x) of rows (x, y) or (x, y, w)."""
+
+    scattered: ClassVar[bool] = True
+
+    def __init__(self, model: "Regression"):
+        self.model, self.centers = model, model.centers
+
+    def costs(self, points: Rows, ids: Ids) -> Floats:
+        Z, found, model = points.dense(), np.empty(ids.shape), self.model
+        for rows in _pieces(len(Z), ids.shape[1] * model.centers.shape[1]):
+            x, y, w = model.split(Z[rows])
+            own = model.centers[ids[rows]]
+            eta = np.einsum("nd,nhd->nh", x, own[:, :, :-1]) + own[:, :, -1]
+            logs = np.broadcast_to(model.log_mixing(w), (len(y), len(model.centers)))
+            found[rows] = model.deviances(y, eta, ids[rows]) - 2 * np.take_along_axis(logs, ids[rows], axis=1)
+        return found
+
+    def best(self, points: Rows, n_kept: int, hint: Ids | None = None) -> tuple[Ids, Floats]:
+        Z, model = points.dense(), self.model
+        kept, costs = np.empty((len(Z), n_kept), dtype=np.int32), np.empty((len(Z), n_kept))
+
+        def search(rows: slice) -> None:
+            x, y, w = model.split(Z[rows])
+            every = model.deviances(y, model.predictors(x)) - 2 * model.log_mixing(w)
+            some = np.broadcast_to(np.arange(every.shape[1]), every.shape)
+            if n_kept < every.shape[1]:
+                some = np.sort(np.argpartition(every, n_kept - 1, axis=1)[:, :n_kept], axis=1)
+            values = np.take_along_axis(every, some, axis=1)
+            order = np.argsort(values, axis=1, kind="stable")
+            kept[rows], costs[rows] = (np.take_along_axis(each, order, axis=1) for each in (some, values))
+
+        by_pieces(search, _pieces(len(Z), len(model.centers)))
+        return kept, costs
+
+
+def _pieces(n: int, n_values: int) -> list[slice]:
+    """Return slices of n rows, with `n_values` numbers for each row, that are computed at a time."""
+    step = max(1, _VALUES // max(1, n_values))
+    return [slice(begin, begin + step) for begin in range(0, n, step)]
+
+
+@dataclass(frozen=True)
+class Regression(Family, ABC):
+    """Base class of families of regressions.
+
+    centers (C, D + 1): coefficients β, and intercepts β₀ in the last column
+    gates (C, V + 1): coefficients γ of concomitant variables, and intercepts γ₀ in the last column, with zeros for the
+    first component; None if weights are the same for all rows
+    weights (C,): π, or None for 1/C each; used without gates only
+    """
+
+    centers: Floats
+    weights: Weights = None
+    gates: Doubles | None = None
+
+    @abstractmethod
+    def deviances(self, y: Doubles, eta: Doubles, ids: Ids | slice = slice(None)) -> Doubles:
+        """Return −2 log p(y given x, c) (n, m) from y (n,) and predictors η (n, m) of the m components `ids`."""
+
+    @abstractmethod
+    def mean(self, eta: Doubles) -> Doubles:
+        """Return the expected value of y for predictors η."""
+
+    @abstractmethod
+    def refitted(self, x: Doubles, y: Doubles, q: Doubles, c: int) -> tuple[Doubles, float]:
+        """Return new coefficients (D + 1,) of component c, and its new σ², from its rows and their weights q > 0."""
+
+    @property
+    def n_parameters(self) -> int:
+        n = n_weights(self.weights) if self.gates is None else self.gates[1:].size
+        return self.centers.size + n
+
+    def split(self, Z: Floats) -> tuple[Doubles, Doubles, Doubles]:
+        """Return x (n, D), y (n,) and w (n, V) of rows Z."""
+        D, rows = self.centers.shape[1] - 1, np.asarray(Z, dtype=np.float64)
+        return rows[:, :D], rows[:, D], rows[:, D + 1 :]
+
+    def predictors(self, x: Doubles) -> Doubles:
+        """Return η (n, C) of rows x (n, D)."""
+        eta: Doubles = x @ self.centers[:, :-1].T + self.centers[:, -1]
+        return eta
+
+    def log_mixing(self, w: Doubles) -> Doubles:
+        """Return log π_c (1, C), or log π_c(w) (n, C) for concomitant variables w (n, V)."""
+        if self.gates is None:
+            return log_weights(self.weights, self.centers)[np.newaxis]
+        logs: Doubles = log_softmax(w @ self.gates[:, :-1].T + self.gates[:, -1], axis=1)
+        return logs
+
+    @cached
+    def _components(self) -> RegressionCosts:
+        return RegressionCosts(self)
+
+    def components(self) -> RegressionCosts:
+        return self._components
+
+    def summarise(self, block: Block, shares: Responsibilities) -> RowMoments:
+        return RowMoments.of(block, shares, self.n_components)
+
+    def maximise(self, moments: RowMoments, prior: None = None) -> Self:
+        Z, owned = moments.by_component()
+        x, y, _ = self.split(Z)
+
+        def refit(c: int) -> tuple[Doubles, float]:
+            rows, q = owned[c]
+            return self.refitted(x[rows], y[rows], q, c) if len(rows) else (self.centers[c], np.nan)
+
+        found = by_pieces(refit, range(self.n_components))
+        new = self.with_coefficients(np.array([center for center, _ in found]), np.array([v for _, v in found]))
+        return replace(new, weights=new_weights(self.weights, moments.counts), gates=self._new_gates(moments))
+
+    def with_coefficients(self, centers: Doubles, variances: Doubles) -> Self:
+        """Return the model with other coefficients, and variances σ² (C,); NaN keeps that of a component."""
+        return replace(self, centers=centers)
+
+    def _new_gates(self, moments: RowMoments) -> Doubles | None:
+        """Return the gates (C, V + 1) of greatest Σ_n Σ_c w_n q_nc log π_c(w_n): a multinomial logistic regression."""
+        if self.gates is None or self.n_components == 1:
+            return self.gates
+        (C, P), parts = self.gates.shape, moments.parts
+
+        def value(gates: Doubles) -> float:
+            model, total = replace(self, gates=gates), 0.0
+            for Z, _, ids, q in parts:
+                for rows in _pieces(len(Z), C * P):
+                    logs = model.log_mixing(self.split(Z[rows])[2])
+                    total += float((q[rows] * np.take_along_axis(logs, ids[rows], axis=1)).sum())
+            return total
+
+        def step(gates: Doubles) -> Doubles:
+            model, slope, curvature = replace(self, gates=gates), np.zeros((C, P)), np.zeros((C * P, C * P))
+            for Z, _, ids, q in parts:
+                for rows in _pieces(len(Z), C * P):
+                    w = self.split(Z[rows])[2]
+                    W, pi = np.column_stack([w, np.ones(len(w))]), np.exp(model.log_mixing(w))
+                    m, rest = q[rows].sum(axis=1), np.zeros(pi.shape)
+                    np.add.at(rest, (np.arange(len(w))[:, np.newaxis], ids[rows]), q[rows])
+                    slope += (rest - m[:, np.newaxis] * pi).T @ W
+                    each = (pi[:, :, np.newaxis] * W[:, np.newaxis]).reshape(len(W), -1)
+                    curvature -= (m[:, np.newaxis] * each).T @ each
+                    blocks = curvature.reshape(C, P, C, P)
+                    blocks[range(C), :, range(C)] += np.einsum("n,nc,ni,nj->cij", m, pi, W, W, optimize=True)
+            free = np.linalg.lstsq(curvature[P:, P:], slope[1:].reshape(-1), rcond=_LEAST_SHARE)[0]
+            return np.vstack([np.zeros(P), free.reshape(C - 1, P)])
+
+        return _newton(self.gates, value, step)
+
+
+def _newton(start: Doubles, value: Any, step: Any) -> Doubles:
+    """Maximise a concave function `value` by Newton's method from `start`, halving steps so that it never falls.
+
+    step: function of the parameters that returns the full step
+    """
+    now, best = start, value(start)
+    for _ in range(_MOST_STEPS):
+        direction, before = step(now), best
+        for _ in range(_MOST_HALVINGS):
+            found = value(now + direction)
+            if found >= best:  # false for NaN
+                now, best = now + direction, found
+                break
+            direction = direction / 2
+        if not best - before > _TOL * abs(best):
+            break
+    return now
+
+
+def _solved(x: Doubles, h: Doubles, g: Doubles) -> Doubles:
+    """Return the minimizer (δ, δ₀) of ½ Σ h_n (δ·x_n + δ₀)² − Σ g_n (δ·x_n + δ₀), with weights h ≥ 0: (D + 1,).
+
+    Columns are centered and scaled first. Directions that the rows do not determine get 0.
+    """
+    total = h.sum()
+    mean = h @ x / total
+    moved = x - mean
+    S, b = (h[:, np.newaxis] * moved).T @ moved, g @ moved
+    unit = np.sqrt(S.diagonal())
+    unit[unit <= 1e-14 * np.sqrt(total) * np.abs(x).max(axis=0, initial=0)] = np.inf
+    values, axes = np.linalg.eigh(S / unit / unit[:, np.newaxis])
+    share = np.divide(1, values, out=np.zeros(len(values)), where=values > _LEAST_SHARE * max(1, len(values)))
+    delta = axes @ (share * (axes.T @ (b / unit))) / unit
+    return np.append(delta, g.sum() / total - delta @ mean)
+
+
+@dataclass(frozen=True)
+class GaussianRegression(Regression):
+    """Linear regressions y = η + ε with normal noise ε of variance σ_c².
+
+    noise_variances (C,): σ²    reg_covar: their least value, so that F never falls
+    """
+
+    noise_variances: Doubles | None = None
+    reg_covar: float = 0.0
+
+    @property
+    def n_parameters(self) -> int:
+        return super().n_parameters + self.n_components
+
+    @property
+    def least_variances(self) -> Doubles | None:
+        return self.noise_variances
+
+    def deviances(self, y: Doubles, eta: Doubles, ids: Ids | slice = slice(None)) -> Doubles:
+        assert self.noise_variances is not None
+        variances = self.noise_variances[ids]
+        found: Doubles = np.square(y[:, np.newaxis] - eta) / variances + np.log(2 * np.pi * variances)
+        return found
+
+    def mean(self, eta: Doubles) -> Doubles:
+        return eta
+
+    def refitted(self, x: Doubles, y: Doubles, q: Doubles, c: int) -> tuple[Doubles, float]:
+        beta = self.centers[c]
+        for _ in range(2):  # The second solution corrects the rounding of the first.
+            beta = beta + _solved(x, q, q * (y - x @ beta[:-1] - beta[-1]))
+        return beta, float(q @ np.square(y - x @ beta[:-1] - beta[-1]) / q.sum())
+
+    def with_coefficients(self, centers: Doubles, variances: Doubles) -> Self:
+        old = np.nanmax(np.append(variances, 0.0)) if self.noise_variances is None else self.noise_variances
+        least = max(self.reg_covar, np.finfo(float).tiny)
+        new = np.maximum(np.where(np.isnan(variances), old, variances), least)
+        return replace(self, centers=centers, noise_variances=new)
+
+
+@dataclass(frozen=True)
+class PoissonRegression(Regression):
+    """Regressions of counts y with Poisson distributions of mean exp(η)."""
+
+    def deviances(self, y: Doubles, eta: Doubles, ids: Ids | slice = slice(None)) -> Doubles:
+        with np.errstate(over="ignore"):
+            found: Doubles = 2 * (np.exp(eta) - y[:, np.newaxis] * eta + gammaln(y + 1)[:, np.newaxis])
+        return found
+
+    def mean(self, eta: Doubles) -> Doubles:
+        return np.exp(eta)
+
+    def refitted(self, x: Doubles, y: Doubles, q: Doubles, c: int) -> tuple[Doubles, float]:
+        def predictors(beta: Doubles) -> Doubles:
+            eta: Doubles = x @ beta[:-1] + beta[-1]
+            return eta
+
+        def value(beta: Doubles) -> float:
+            eta = predictors(beta)
+            return float(q @ (y * eta - np.exp(eta)))
+
+        def step(beta: Doubles) -> Doubles:
+            rates = np.exp(predictors(beta))
+            return _solved(x, q * rates, q * (y - rates))
+
+        with np.errstate(over="ignore", invalid="ignore"):
+            return _newton(self.centers[c], value, step), np.nan
+
+
+REGRESSION = {"gaussian": GaussianRegression, "poisson": PoissonRegression}

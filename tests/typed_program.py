@@ -50,4 +50,5 @@ read: int = cprime.open_data(X).n_features
 lm = cprime.LaplaceMixture(2, random_state=0).fit(X)
 directions = cprime.VonMisesFisherMixture(2, random_state=0).fit(X)
 counted = cprime.PoissonMixture(2, random_state=0).fit(cprime.Exposed(np.abs(X).round(), np.ones(len(X))))
+penalized: float = cprime.DPMeans(9.0).fit(X).objective_ + cprime.DPMeans(9.0).fit(X).n_clusters_
 scales: float = float(np.mean(lm.scales_)) + float(directions.concentrations_.sum()) + float(counted.rates_.sum())

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     )
     from cprime.estimators.planning import Plan, plan
     from cprime.loading import load, resume
-    from cprime.selection import GMeans, XMeans
+    from cprime.selection import DPMeans, GMeans, XMeans
     from cprime.sources import open_data
 
 __version__ = "0.1.0"
@@ -52,6 +52,7 @@ __all__ = [
     "Bounds",
     "CategoricalMixture",
     "ConditionalMixtures",
+    "DPMeans",
     "Exposed",
     "Factors",
     "FuzzyKMeans",
@@ -101,6 +102,7 @@ _HOME = {
     "Bounds": "cprime.estimators",
     "CategoricalMixture": "cprime.estimators",
     "ConditionalMixtures": "cprime.estimators",
+    "DPMeans": "cprime.selection",
     "Exposed": "cprime.estimators",
     "Factors": "cprime.estimators",
     "FuzzyKMeans": "cprime.estimators",

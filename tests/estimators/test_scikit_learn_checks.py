@@ -73,6 +73,7 @@ class FirstColumn(cprime.KMeans1D):
         cprime.RegressionMixture(n_components=2),
         cprime.XMeans(min_clusters=2, max_clusters=4, n_active=2),
         cprime.GMeans(max_clusters=4),
+        cprime.DPMeans(3.5),
     ],
     expected_failed_checks=failing,
 )

@@ -52,7 +52,7 @@ KINDS = {
     "size or None": "n_active n_warmup",
     "real": "weight_concentration_prior mean_precision_prior degrees_of_freedom_prior "
     "tol epsilon concentration reg_covar learning_decay dof stiffness regularization alpha variance side "
-    "spacing oversampling",
+    "spacing oversampling penalty",
     "flag": "semi_supervised warm_start sample approximate sparse return_std greedy jumps momentum "
     "regroup copy transient quiet header training_labels isotropic",
     "choice": "weight_concentration_prior_type "
@@ -154,6 +154,7 @@ ESTIMATORS: dict[str, tuple[Any, dict[str, Any]]] = {  # rows and arguments
     "KMeans1D": (X[:, :1], SMALL),
     "ResidualKMeans": (X, SMALL | {"n_levels": 2}),
     "XMeans": (X, {"max_clusters": 4}),
+    "DPMeans": (X, {"penalty": 9.0}),
     "GMeans": (X, {"max_clusters": 4}),
 }
 # Arguments with numbers, for which a fit has an entry of its own.
@@ -176,6 +177,7 @@ GIVEN = {
     "SoftKMeans": {"init": CENTERS, "stiffness": 0.25},
     "FuzzyKMeans": {"init": CENTERS, "regularization": 0.5},
     "KMedians": {"init": CENTERS},
+    "DPMeans": {"init": CENTERS},
 }
 METHODS: dict[str, dict[str, Any]] = {
     "condition": {"columns": [0, 2], "values": X[:5, [0, 2]]},

@@ -171,6 +171,7 @@ ESTIMATORS = {
     "KMeans1D": in_memory(cprime.KMeans1D),
     "XMeans": in_memory(cprime.XMeans, ("one", "some"), 400),
     "GMeans": in_memory(cprime.GMeans, ("one", "some"), 400),
+    "DPMeans": Options(partial(cprime.DPMeans, 20.0), ("full", "graph")),
     "ResidualKMeans": Options(partial(cprime.ResidualKMeans, n_levels=2), ("full", "graph")),
 }
 
@@ -256,7 +257,7 @@ def estimator_of(each: Configuration, **changes: Any) -> Any:
     given |= {"search": SEARCHES[each.search]} if each.search else {}
     given |= {"assignment": each.assignment} if each.assignment else {}
     given |= {"n_active": some[each.active]} if each.active else {}
-    estimator = each.options.make() if each.estimator in ("XMeans", "GMeans") else each.options.make(C)
+    estimator = each.options.make() if each.estimator in ("XMeans", "GMeans", "DPMeans") else each.options.make(C)
     names = estimator.get_params()
     return estimator.set_params(**{name: value for name, value in (given | changes).items() if name in names})
 

@@ -22,7 +22,13 @@ def permuted(value, order):
 @pytest.mark.parametrize(
     "each",
     configurations(
-        lambda each: each.rows == "float64" and each.execution == "array" and each.estimator not in EXCEPTED
+        lambda each: (
+            each.rows == "float64"
+            and each.execution == "array"
+            and each.estimator not in EXCEPTED
+            # In a graph search of DP-means, rounding decides which centers jump.
+            and (each.estimator, each.search) != ("DPMeans", "graph")
+        )
     ),
 )
 def test_a_permutation_of_columns_permutes_the_result(each):

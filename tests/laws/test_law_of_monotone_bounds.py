@@ -23,7 +23,11 @@ def sequences(fit):
     if hasattr(fit, "lower_bounds_"):
         yield np.array([*fit.lower_bounds_, fit.lower_bound_])
     else:
-        yield -np.array(fit.objectives_ if hasattr(fit, "objectives_") else history["inertia"])
+        yield -np.array(
+            fit.objectives_
+            if hasattr(fit, "objectives_")
+            else history["objective" if "objective" in history.dtype.names else "inertia"]
+        )
     if hasattr(fit, "n_relocated_"):  # k-means
         yield -np.array([*history["quantization_error"], fit.inertia_])
 

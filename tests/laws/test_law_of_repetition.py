@@ -35,7 +35,9 @@ def is_determined(each: Configuration) -> bool:
         return False
     if each.search == "random lists":
         return False
-    return each.weights != "" and not (each.search in ("graph", "regrouped") and each.estimator.startswith("KMeans"))
+    return each.weights != "" and not (
+        each.search in ("graph", "regrouped") and each.estimator.startswith(("KMeans", "DPMeans"))
+    )
 
 
 @pytest.mark.parametrize("each", configurations(is_determined))

@@ -215,7 +215,7 @@ class ProgressBar(RowsProgress):
         rounds = hasattr(estimator, "max_rounds")  # X-means and G-means have rounds, to which `tol` does not apply.
         limit, tol = (estimator.max_rounds, None) if rounds else (estimator.max_iter, getattr(estimator, "tol", None))
         self._pace = Pace(limit, tol)
-        self._n_init = 1 if rounds else estimator.n_init
+        self._n_init = 1 if rounds else getattr(estimator, "n_init", 1)
         self._unit = "round" if rounds else "iteration"
         self._mixture = hasattr(estimator, "n_components")
         if self._progress is not None:
@@ -271,7 +271,8 @@ class ProgressBar(RowsProgress):
         if "criterion" in row:
             return f"{row['n_clusters']} clusters  BIC {row['criterion']:.6g}"
         if "objective" in row:
-            return f"objective {row['objective']:.6g}"
+            clusters = f"{row['n_clusters']} clusters  " if "n_clusters" in row else ""
+            return f"{clusters}objective {row['objective']:.6g}"
         return f"F {row['lower_bound']:.5f}" if self._mixture else f"J {row['quantization_error']:.6g}"
 
 

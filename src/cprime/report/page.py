@@ -36,6 +36,7 @@ _KINDS = {
     "KMeans1D": "k-means in one dimension",
     "XMeans": "x-means",
     "GMeans": "g-means",
+    "DPMeans": "DP-means",
 }
 _TABLE_CELLS, _TABLE_COLUMNS = 1_200, 24  # If a table of z-scores has more cells or columns, it is shown as a picture.
 _PROFILED, _PROFILED_COLUMNS = (

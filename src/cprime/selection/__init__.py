@@ -3,7 +3,8 @@
 `sweep` fits a mixture or k-means for every C of a range, also with several covariance types (`families.py`), and
 returns a `Sweep`, which `SelectionDisplay` draws.
 `stability` compares fits to halves of the data, `classification_table` clusters with known classes. `XMeans` and
-`GMeans` split and merge clusters until a criterion or a test requires no further change. `merge` joins the components
+`GMeans` split and merge clusters until a criterion or a test requires no further change; `DPMeans` opens clusters at
+distant points. `merge` joins the components
 of a fit and returns a `MergeTree`, which can be cut at any number of clusters. `bootstrap` and
 `standard_errors` say how certain the parameters of a fit are; `likelihood_ratio_test` tests the number of components.
 Criteria read a fit by its public methods; `merge` also by its model, if it has one.
@@ -13,6 +14,7 @@ from cprime.selection.agreement import ClassificationTable, classification_table
 from cprime.selection.asymptotics import StandardErrors, standard_errors
 from cprime.selection.bootstrap import Bootstrap, bootstrap
 from cprime.selection.display import SelectionDisplay
+from cprime.selection.dp_means import DPMeans
 from cprime.selection.gmeans import GMeans
 from cprime.selection.likelihood_ratio import LikelihoodRatioTest, likelihood_ratio_test
 from cprime.selection.merging import MergeTree, merge
@@ -24,6 +26,7 @@ from cprime.selection.xmeans import XMeans
 __all__ = [
     "Bootstrap",
     "ClassificationTable",
+    "DPMeans",
     "GMeans",
     "LikelihoodRatioTest",
     "MergeTree",

@@ -42,7 +42,7 @@ def _by_differences(ratios: np.ndarray) -> np.ndarray:
 
     def loss(shift: float) -> np.ndarray:
         with np.errstate(divide="ignore"):
-            return posterior_loss(np.log(np.column_stack([ratios + shift, 1 - ratios])))[0] / np.log(2)
+            return posterior_loss(np.log(np.column_stack([ratios + shift, 1 - ratios])))[0]
 
     return (loss(_STEP) - loss(-_STEP)) / (2 * _STEP)
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import check_grad
+from scipy.optimize import approx_fprime, check_grad
 from sklearn.mixture import GaussianMixture as ScikitLearn
 
 from cprime import GaussianMixture, KMeans
@@ -118,7 +118,7 @@ def test_posterior_descent_ends_where_the_loss_is_least_nearby():
             fit.components.means + 1e-3 * rng.standard_normal((3, 2)),
             fit.components.standard_deviations * np.exp(1e-3 * rng.standard_normal(3)),
         )
-        assert posterior_loss(moved.log_densities(X))[0].mean() >= fit.losses[-1] - 1e-10
+        assert posterior_loss(moved.log_densities(X), unit="nats")[0].mean() >= fit.losses[-1] - 1e-10
 
 
 def test_derivatives_of_the_posterior_loss_are_differences(rng):
@@ -211,3 +211,26 @@ def test_blocks_of_rows_change_no_more_than_rounding(assignment, weights, monkey
     parts = fit_assignment(X, start, **given)
     np.testing.assert_allclose(parts.losses, whole.losses, rtol=1e-7)
     np.testing.assert_allclose(parts.components.means, whole.components.means, rtol=1e-4, atol=1e-6)
+
+
+def test_steps_of_fixed_size_follow_the_gradient():
+    start = Gaussians.spherical([[-1.0, 0], [1, 0.5]], [1.0, 1.5])
+    X, w = start.sample(200, 0), np.random.default_rng(1).uniform(0.5, 2, 200)
+    given = {"assignment": "posterior", "covariance_type": "spherical", "sample_weight": w}
+    fit = fit_assignment(X, start, method="gradient", step=0.2, max_iter=1, tol=0, **given)
+
+    def loss(numbers):
+        P = Gaussians.spherical(numbers[:4].reshape(2, 2), numbers[4:])
+        return w @ posterior_loss(P.log_densities(X))[0] / w.sum()
+
+    begin = np.r_[start.means.ravel(), start.standard_deviations]
+    expected = begin - 0.2 * approx_fprime(begin, loss, 1e-7)
+    found = fit.components
+    np.testing.assert_allclose(np.r_[found.means.ravel(), found.standard_deviations], expected, atol=1e-5)
+    assert fit.losses[0] == pytest.approx(loss(begin) * np.log(2))
+
+
+def test_steps_of_fixed_size_need_spherical_components_and_posterior_assignment():
+    start = Gaussians.spherical([-1, 1], 1)
+    with pytest.raises(ValueError, match="method='gradient' needs assignment='posterior' and covariance_type"):
+        fit_assignment(start.sample(50, 0), start, method="gradient")

@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from cprime import GaussianMixture, KMeans, StudentTMixture
+from cprime import (
+    CategoricalMixture,
+    GaussianMixture,
+    KMeans,
+    LaplaceMixture,
+    PoissonMixture,
+    SoftKMeans,
+    StudentTMixture,
+    VonMisesFisherMixture,
+)
 from cprime.datasets import birch
 from cprime.theory import ledger
 
@@ -108,5 +117,27 @@ def test_text_and_table_show_every_identity(X):
 
 
 def test_other_estimators_are_refused(X):
-    with pytest.raises(TypeError, match="estimator must be a KMeans, GaussianMixture or StudentTMixture, got 3"):
+    with pytest.raises(TypeError, match="estimator must be a KMeans, SoftKMeans or mixture without posteriors, got 3"):
         ledger(3, X)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        SoftKMeans(5, random_state=0),
+        LaplaceMixture(5, n_active=2, random_state=0),
+        VonMisesFisherMixture(3, random_state=0),
+        GaussianMixture(3, covariance_type="VEV", random_state=0),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_identities_hold_for_every_mixture(X, estimator):
+    found = ledger(estimator.fit(X), X)
+    assert found.free_energy == pytest.approx(estimator.lower_bound_, rel=1e-9)
+    assert [each.statement for each in found.identities if not each.holds] == []
+
+
+def test_identities_hold_for_counts_and_categories():
+    counts = np.random.default_rng(0).poisson(np.repeat([[1.0, 9.0], [20.0, 2.0]], 60, axis=0))
+    for estimator in (PoissonMixture(3, n_active=2, random_state=0), CategoricalMixture(2, random_state=0)):
+        assert all(each.holds for each in ledger(estimator.fit(counts), counts).identities)

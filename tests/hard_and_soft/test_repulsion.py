@@ -23,7 +23,7 @@ def test_repulsion_is_infinite_at_zero():
 def test_it_is_the_derivative_by_the_density_in_bits(total):
     R = np.linspace(0.02, 0.98, 30)
     log_p = np.log(total * np.column_stack([R, 1 - R]))
-    by_log_p = posterior_loss(log_p)[1][:, 0] / np.log(2)
+    by_log_p = posterior_loss(log_p)[1][:, 0]
     np.testing.assert_allclose(by_log_p / (total * R) * total, repulsion(R), atol=1e-9)
 
 

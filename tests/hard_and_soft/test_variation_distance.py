@@ -108,10 +108,25 @@ def test_the_printed_inequality_is_false():
     assert np.sqrt(kl) < distance <= np.sqrt(2 * np.log(2) * kl)
 
 
+@pytest.mark.parametrize("weights", ["equal", "free"])
+def test_bounds_of_pairs_hold_and_are_those_of_two_components(weights):
+    Q = Gaussians.spherical([-3, 0, 4], [1.0, 0.7, 1.5], [0.3, 0.3, 0.4])
+    found = variation_bounds(Q, Q, weights=weights)
+    off = ~np.eye(3, dtype=bool)
+    for bound in (found.triangle, found.weighted, found.pinsker):
+        assert (bound[off] <= found.distance[off] + 1e-9).all()
+        np.testing.assert_array_equal(bound, bound.T)
+    two = Gaussians.spherical([-3, 0], [1.0, 0.7], [0.4, 0.6])
+    far = Gaussians.spherical([-3, 0, 900], [1.0, 0.7, 1], [0.4 / 2, 0.6 / 2, 0.5])
+    alone, among = variation_bounds(two, two), variation_bounds(far, far)
+    for name in ("distance", "partition_distance", "triangle", "weighted", "pinsker", "printed"):
+        assert getattr(among, name)[0, 1] == pytest.approx(getattr(alone, name), abs=1e-6)
+
+
 @pytest.mark.parametrize(
     ("model", "given", "message"),
     [
-        (Gaussians.spherical([0, 1, 2], 1.0), {}, "model must have two components, got 3"),
+        (Gaussians.spherical([0], 1.0), {}, "model must have at least two components, got 1"),
         (Gaussians.spherical([0, 1], 1.0), {"assignment": "soft"}, "assignment must be one of"),
         (Gaussians.spherical([0, 900], 1.0), {}, "must get a part of Q, got the shares"),
     ],

@@ -608,7 +608,16 @@ def theory_calls() -> dict[str, Call]:
         "theory.Univariate.breakpoints": Call(theory.Univariate(normals()).breakpoints),
         "theory.Univariate.with_equal_weights": Call(theory.Univariate(normals()).with_equal_weights),
         "theory.fit_assignment": Call(
-            theory.fit_assignment, {"X": X, "start": DENSITY, "max_iter": 3}, {"start": "object", "weights": "choice"}
+            theory.fit_assignment,
+            {"X": X, "start": DENSITY, "max_iter": 3},
+            {"start": "object", "weights": "choice", "step": "real"},
+        ),
+        "theory.em_loss": Call(theory.em_loss, {"model": DENSITY, "new": DENSITY, "X": X}, {"new": "object"}),
+        "theory.mixture_loss": Call(theory.mixture_loss, {"log_densities": -CENTERS}),
+        "theory.part_densities": Call(
+            theory.part_densities,
+            {"model": DENSITY, "Q": DENSITY, "X": X, "n_samples": 100, **seeded},
+            {"Q": "object", "weights": "choice"},
         ),
         "theory.free_energy": Call(theory.free_energy, {"mixture": DENSITY, "X": X, "q": q}),
         "theory.kl_divergence": Call(

@@ -271,6 +271,19 @@ FUNCTIONS = {
         lambda p, value: value - p.log_volume,
         is_complete,
     ),
+    "em_loss": Function(
+        ("em_loss",),
+        lambda m, X: cprime.theory.em_loss(m, m, X, unit="nats"),
+        lambda p, value: value + p.log_volume,
+        is_complete,
+    ),
+    "part_densities": Function(
+        ("part_densities",),
+        lambda m, X: cprime.theory.part_densities(m, m, X, assignment="posterior", n_samples=500, random_state=0),
+        lambda p, value: value * np.exp(-p.log_volume),
+        is_gaussian,
+        is_quick=False,
+    ),
     "partition_loss": Function(
         ("partition_loss",),
         lambda m, X: [

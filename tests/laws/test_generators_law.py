@@ -90,6 +90,7 @@ def own_calls() -> dict[str, Call]:
             selection.stability, {"estimator": cprime.KMeans(), "X": ROWS, "n_clusters": 7, "n_resamples": 1}
         ),
         "theory.kl_divergence": Call(theory.kl_divergence, densities),
+        "theory.part_densities": Call(theory.part_densities, {**densities, "X": np.eye(2)}),
         "theory.partition_loss": Call(theory.partition_loss, densities),
         "theory.variation_bounds": Call(theory.variation_bounds, densities),
         "theory.variation_distance": Call(theory.variation_distance, {"model": P, "n_samples": 50}),

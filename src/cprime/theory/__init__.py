@@ -2,13 +2,13 @@
 
 from cprime.theory.denoising import posterior_mean
 from cprime.theory.divergence import Divergence, kl_divergence
-from cprime.theory.energy import free_energy
+from cprime.theory.energy import em_loss, free_energy
 from cprime.theory.fits import AssignmentFit, fit_assignment
 from cprime.theory.ledger import Identity, Ledger, ledger
-from cprime.theory.loss import PartitionLoss, partition_loss
+from cprime.theory.loss import PartitionLoss, part_densities, partition_loss
 from cprime.theory.lower_bound import LowerBound, lower_bound
 from cprime.theory.mixtures import Gaussians, Univariate
-from cprime.theory.posterior import posterior_loss, repulsion, repulsion_zero
+from cprime.theory.posterior import mixture_loss, posterior_loss, repulsion, repulsion_zero
 from cprime.theory.variation import VariationBounds, VariationDistance, variation_bounds, variation_distance
 
 __all__ = [
@@ -22,11 +22,14 @@ __all__ = [
     "Univariate",
     "VariationBounds",
     "VariationDistance",
+    "em_loss",
     "fit_assignment",
     "free_energy",
     "kl_divergence",
     "ledger",
     "lower_bound",
+    "mixture_loss",
+    "part_densities",
     "partition_loss",
     "posterior_loss",
     "posterior_mean",

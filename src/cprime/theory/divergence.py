@@ -4,10 +4,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cprime.estimators.validation import check_choice
 from cprime.theory.expectation import expectation
-from cprime.theory.loss import UNITS
 from cprime.theory.mixtures import as_mixture, log_mixture_density
+from cprime.theory.partition import nats_per
 
 
 class Divergence(NamedTuple):
@@ -60,11 +59,10 @@ def kl_divergence(
     >>> round(kl_divergence(Gaussians.spherical([0], 1), Gaussians.spherical([1], 1), unit="nats").value, 6)
     0.5
     """
-    check_choice(unit, "unit", UNITS)
+    scale = 1 / nats_per(unit)
     known, mixture = as_mixture(Q, "Q"), as_mixture(model, "model")
     mean = expectation(
         known, mixture, lambda X: mixture.log_densities(X).argmax(axis=1)[:, np.newaxis], n_samples, random_state
     )
     found = mean(lambda X, log_q: (log_q - log_mixture_density(mixture, X))[:, np.newaxis])
-    scale = 1 / np.log(2) if unit == "bits" else 1.0
     return Divergence(*(float(part[0]) * scale for part in (found.values, *found.intervals)))

@@ -118,7 +118,7 @@ def expectation(
     check_n_features(model, Q.n_features)
     check_integer(n_samples, "n_samples", 2)
     random_state = check_random_state(random_state)
-    if Q.n_features == 1:
+    if Q.n_features == 1 and Q.breakpoints() is not None and model.breakpoints() is not None:
         return Quadrature(Q, model, labels)
     X = Q.sample(n_samples, random_state)
     return Sample(X, log_mixture_density(Q, X))

@@ -16,7 +16,7 @@ from cprime.estimators.validation import check_choice, check_integer, check_real
 from cprime.sources.checked import checked
 from cprime.theory.mixtures import Floats, Gaussians, log_weights
 from cprime.theory.partition import WEIGHTS, blocks, log_posterior
-from cprime.theory.posterior import SHAPES, CovarianceShape, descend
+from cprime.theory.posterior import SHAPES, CovarianceShape, descend, take_steps
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,8 @@ def fit_assignment(
     assignment: str = "hard",
     weights: str = "equal",
     covariance_type: str = "full",
+    method: str = "l-bfgs",
+    step: float = 0.05,
     max_iter: int = 1000,
     tol: float = 1e-9,
     reg_covar: float = 1e-6,
@@ -78,7 +80,8 @@ def fit_assignment(
       P_b(x), and each P_b is refit by maximum likelihood on its own points, until no point is reassigned.
     - "hard", weights "free": weighted K-means (section 3). The same with α_b P_b(x), and α_b the fraction of points.
     - "soft": EM, with equal or free weights.
-    - "posterior", weights "equal": descent on the posterior loss (45) by SciPy's L-BFGS-B with its exact gradient.
+    - "posterior", weights "equal": descent on the posterior loss (45) by SciPy's L-BFGS-B with its exact gradient, or
+      by the steps of fixed size of the source.
 
     Arrays of N×C numbers are computed in blocks of rows, so memory is O(C D² + N D).
 
@@ -95,11 +98,17 @@ def fit_assignment(
         "equal": all α_b are 1/C. "free": the α_b begin as those of the start and are refit.
     covariance_type : {"full", "spherical"}, default="full"
         Covariance of each component: its own matrix, or its own σ_b² I.
+    method : {"l-bfgs", "gradient"}, default="l-bfgs"
+        How posterior assignment descends: "gradient" takes steps of fixed size along the derivatives by means and
+        standard deviations, as section 6 of the source does; it needs covariance_type="spherical".
+    step : float, default=0.05
+        Size of the steps of method="gradient", in data unit² per bit.
     max_iter : int, default=1000
     tol : float, default=1e-9
         "soft" has converged once its loss falls by less than this, in nats per point; "posterior" once no derivative
         exceeds the square root of `tol`. These derivatives are with respect to the means, in units of a standard
-        deviation, and to the log standard deviations.
+        deviation, and to the log standard deviations. With method="gradient" it has converged once no derivative by a
+        mean or a standard deviation exceeds `tol` itself, in bits per data unit; the source has 0.03.
     reg_covar : float, default=1e-6
         Lower bound of the eigenvalues of a covariance, in data unit².
     sample_weight : array-like of shape (n_samples,), default=None
@@ -125,6 +134,8 @@ def fit_assignment(
     check_choice(assignment, "assignment", ("hard", "soft", "posterior"))
     check_choice(weights, "weights", WEIGHTS)
     check_choice(covariance_type, "covariance_type", tuple(SHAPES))
+    check_choice(method, "method", ("l-bfgs", "gradient"))
+    check_real(step, "step", 0.0)
     check_integer(max_iter, "max_iter", 1)
     check_real(tol, "tol", 0.0)
     check_real(reg_covar, "reg_covar", 0.0)
@@ -141,10 +152,18 @@ def fit_assignment(
     if weights == "equal":
         start = start.with_equal_weights()
     shape = SHAPES[covariance_type](X.shape[1])
+    if method == "gradient" and (assignment, covariance_type) != ("posterior", "spherical"):
+        raise ValueError(
+            "method='gradient' needs assignment='posterior' and covariance_type='spherical', got "
+            f"{assignment!r} and {covariance_type!r}."
+        )
     if assignment == "posterior":
         if weights == "free":
             raise ValueError("weights must be 'equal' where assignment='posterior', got 'free'.")
-        path, losses, converged = descend(X, given, start, shape, max_iter, tol, reg_covar)
+        if method == "gradient":
+            path, losses, converged = take_steps(X, given, start, step, max_iter, tol, reg_covar)
+        else:
+            path, losses, converged = descend(X, given, start, shape, max_iter, tol, reg_covar)
         return AssignmentFit(path[-1], path, losses, len(path) - 1, converged)
     return _alternate(X, given, start, assignment == "hard", weights, shape, max_iter, tol, reg_covar)
 

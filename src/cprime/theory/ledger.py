@@ -15,9 +15,12 @@ from scipy.spatial.distance import cdist
 from scipy.special import logsumexp, xlogy
 from sklearn.utils.validation import check_is_fitted
 
+from cprime.estimators import BayesianGaussianMixture, KMeans
 from cprime.estimators.fitted import model_of, without_preparation
 from cprime.estimators.opening import preparation_of
 from cprime.estimators.validation import check_weights
+from cprime.model import TiedSpherical
+from cprime.model.tied_spherical import FixedVariance
 from cprime.theory.mixtures import DensityEstimator, Floats, MixtureDensity, as_rows_of, densities_of, log_weights
 from cprime.theory.partition import blocks
 
@@ -209,12 +212,13 @@ class _Model:
     n_active: int
     mixture: MixtureDensity | None
 
-    def log_joint(self, X: Floats, squares: Floats) -> Floats:
+    def log_joint(self, X: Floats, squares: Floats | None) -> Floats:
         """Return log p(c, x_n) (n, C) for the rows X (n, D).
 
         squares (n, C): squared distances to the centers, used instead of X if all components have the same variance
         """
-        if self.mixture is not None:
+        if squares is None:
+            assert self.mixture is not None
             return self.mixture.log_densities(X) + log_weights(self.mixture.weights)
         assert self.variance is not None
         C, D = self.centers.shape
@@ -226,9 +230,9 @@ def ledger(estimator: DensityEstimator, X: Any, sample_weight: Any = None) -> Le
 
     Parameters
     ----------
-    estimator : KMeans, GaussianMixture or StudentTMixture
+    estimator : KMeans, SoftKMeans or mixture
         A fitted estimator. J, σ² and the equations (14) to (20) of Lücke & Forster need one variance shared by all
-        components; for other fits, including t mixtures, only (3), (7) and the Kullback-Leibler gap are computed.
+        components; for other fits only (3), (7) and the Kullback-Leibler gap are computed.
     X : array-like of shape (n_samples, n_features)
         The training data. For other data, equations with a note need not hold.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -261,8 +265,8 @@ def ledger(estimator: DensityEstimator, X: Any, sample_weight: Any = None) -> Le
     >>> entries.quantization_error, entries.variance, all(each.holds for each in entries.identities)
     (1.0, 0.25, True)
     """
-    if not isinstance(estimator, DensityEstimator):
-        raise TypeError(f"estimator must be a KMeans, GaussianMixture or StudentTMixture, got {estimator!r}.")
+    if not isinstance(estimator, DensityEstimator) or isinstance(estimator, BayesianGaussianMixture):
+        raise TypeError(f"estimator must be a KMeans, SoftKMeans or mixture without posteriors, got {estimator!r}.")
     metric = getattr(estimator, "metric", "euclidean")
     if metric != "euclidean":
         raise ValueError(f"estimator must have metric='euclidean', got {metric!r}.")
@@ -271,7 +275,7 @@ def ledger(estimator: DensityEstimator, X: Any, sample_weight: Any = None) -> Le
     data = preparation_of(estimator).applied(as_rows_of(estimator, X))
     weights = check_weights(sample_weight, data)
     fitted: Any = model_of(estimator)
-    variance = float(fitted.variance) if fitted.finds_variance and fitted.weights is None else None
+    variance = float(fitted.variance) if isinstance(fitted, TiedSpherical) and fitted.weights is None else None
     densities = densities_of(without_preparation(estimator)) if variance is None else None
     model = _Model(fitted.centers, variance, estimator.n_active_, densities)
     sums = _summed(data, np.ones(len(data)) if weights is None else weights, model)
@@ -281,11 +285,12 @@ def ledger(estimator: DensityEstimator, X: Any, sample_weight: Any = None) -> Le
     error = None
     if model.variance is not None:
         error = sums.squares
-        if hasattr(estimator, "inertia_"):
+        if isinstance(estimator, KMeans):
             error = -float(estimator.score(X, sample_weight=sample_weight))
             identities = _of_k_means(model, bounds, sums, error, tolerance) + identities
         else:
-            identities += _of_spherical(model, bounds, sums, tolerance)
+            of_spherical = _of_spherical(model, bounds, sums, tolerance)
+            identities += of_spherical[:1] if isinstance(fitted, FixedVariance) else of_spherical
         scale = float(np.finfo(dtype).eps) * _RESOLUTION * error
         identities = [Identity("matrix", "J = ‖X − ZU‖²", error, sums.residual, "=", scale), *identities]
     return Ledger(
@@ -314,23 +319,23 @@ def _summed(X: Floats, weights: Floats, model: _Model) -> _Sums:
     total = _Sums()
     for part in blocks(len(X), C):
         rows, w = X[part], weights[part]
-        squares = cdist(rows, centers, "sqeuclidean")
-        nearest: NDArray[np.intp] = squares.argmin(axis=1)
-        Z = csr_array((np.ones(len(rows)), (np.arange(len(rows)), nearest)), shape=(len(rows), C))
+        squares = None if model.variance is None else cdist(rows, centers, "sqeuclidean")
         joint = model.log_joint(rows, squares)
         kept = np.argpartition(-joint, model.n_active - 1, axis=1)[:, : model.n_active]
         kept_joint = np.take_along_axis(joint, kept, axis=1)
         log_kept = logsumexp(kept_joint, axis=1)
         q = np.exp(kept_joint - log_kept[:, np.newaxis])
         total.weight += w.sum()
-        total.squares += w @ squares.min(axis=1)
-        total.residual += w @ np.square(rows - Z @ centers).sum(axis=1)
-        total.kept_squares += w @ (q * np.take_along_axis(squares, kept, axis=1)).sum(axis=1)
         total.joint += w @ np.where(q > 0, q * kept_joint, 0.0).sum(axis=1)
         total.entropy -= w @ xlogy(q, q).sum(axis=1)
         total.log_kept += w @ log_kept
         total.log_share += w @ (log_kept - logsumexp(joint, axis=1))
-        if model.variance is not None:
+        if squares is not None and model.variance is not None:
+            nearest: NDArray[np.intp] = squares.argmin(axis=1)
+            Z = csr_array((np.ones(len(rows)), (np.arange(len(rows)), nearest)), shape=(len(rows), C))
+            total.squares += w @ squares.min(axis=1)
+            total.residual += w @ np.square(rows - Z @ centers).sum(axis=1)
+            total.kept_squares += w @ (q * np.take_along_axis(squares, kept, axis=1)).sum(axis=1)
             total.log_exponentials += w @ logsumexp(-squares / (2 * model.variance), axis=1)
     return total
 

@@ -17,10 +17,9 @@ from cprime.theory.expectation import (
     expectation,
     log_density_by_neighbors,
 )
-from cprime.theory.mixtures import Floats, MixtureDensity, as_mixture, as_rows_of, log_weights
-from cprime.theory.partition import ASSIGNMENTS, WEIGHTS, log_partition
+from cprime.theory.mixtures import Floats, MixtureDensity, as_mixture, as_rows_of, log_mixture_density, log_weights
+from cprime.theory.partition import ASSIGNMENTS, WEIGHTS, log_partition, nats_per
 
-UNITS = ("bits", "nats")
 _SCALARS = ("loss", "modeling", "partition_entropy", "assignment_entropy", "entropy", "weighted_loss")
 _DERIVED = ("information_gain", "conditional_entropy")
 
@@ -40,6 +39,8 @@ class PartitionLoss:
         Σ_b w_b KL(Q_b‖P_b), the modeling terms of (8) and (13).
     terms : ndarray of shape (n_components,)
         w_b KL(Q_b‖P_b), whose sum is `modeling`.
+    cross_entropies : ndarray of shape (n_components,)
+        E_{Q_b}[−log P_b(x)], the loss within the part of each component, eq. (5); NaN if the part is empty.
     shares : ndarray of shape (n_components,)
         w_b = Pr[F(x) = b].
     partition_entropy : float
@@ -67,6 +68,7 @@ class PartitionLoss:
     loss: float
     modeling: float
     terms: Floats
+    cross_entropies: Floats
     shares: Floats
     partition_entropy: float
     assignment_entropy: float
@@ -79,6 +81,11 @@ class PartitionLoss:
     def kl(self) -> Floats:
         """Return KL(Q_b‖P_b), (n_components,), for each component's density P_b and its part Q_b; NaN if empty."""
         return np.divide(self.terms, self.shares, out=np.full_like(self.terms, np.nan), where=self.shares > 0)
+
+    @property
+    def part_entropies(self) -> Floats:
+        """Return the entropies H(Q_b), (n_components,), of the parts Q_b of Q [Kearns et al., eq. 7]; NaN if empty."""
+        return self.cross_entropies - self.kl
 
     @property
     def information_gain(self) -> float:
@@ -180,7 +187,7 @@ def partition_loss(
     """
     check_choice(assignment, "assignment", ASSIGNMENTS)
     check_choice(weights, "weights", WEIGHTS)
-    check_choice(unit, "unit", UNITS)
+    scale = 1 / nats_per(unit)
     mixture = as_mixture(model, "model")
     alpha = mixture.weights if weights == "free" else np.full(len(mixture.weights), 1 / len(mixture.weights))
     log_alpha = log_weights(alpha)
@@ -193,16 +200,68 @@ def partition_loss(
     over_Q = _expectation(model, Q, mixture, scored, n_samples, n_neighbors, random_state)
     shares = over_Q(lambda X, _: np.exp(log_partition(scored(X), assignment)))
     found = over_Q(lambda X, log_q: _columns(log_densities(X), log_q, log_alpha, assignment, shares.values))
-    scale = 1 / np.log(2) if unit == "bits" else 1.0
-    values, terms = np.split(found.values * scale, [len(_SCALARS) + len(_DERIVED)])
+    values, terms, crossed = _separated(found.values * scale, len(shares.values))
     named = dict(zip(_SCALARS + _DERIVED, values.tolist(), strict=True))
     intervals: dict[str, tuple[Any, Any]] = {}
     if isinstance(over_Q, Sample):
-        limits, term_limits = np.split(found.intervals * scale, [len(named)], axis=1)
-        intervals = {name: tuple(pair) for name, pair in zip(named, limits.T.tolist(), strict=True)}
-        intervals |= {"terms": tuple(term_limits), "shares": tuple(shares.intervals)}
+        limits, term_limits, _ = _separated((found.intervals * scale).T, len(shares.values))
+        intervals = {name: tuple(pair) for name, pair in zip(named, limits.tolist(), strict=True)}
+        intervals |= {"terms": tuple(term_limits.T), "shares": tuple(shares.intervals)}
     scalars = {name: named[name] for name in _SCALARS}
-    return PartitionLoss(terms=terms, shares=shares.values, unit=unit, intervals=intervals, **scalars)
+    crossed = np.divide(crossed, shares.values, out=np.full_like(crossed, np.nan), where=shares.values > 0)
+    return PartitionLoss(
+        terms=terms, cross_entropies=crossed, shares=shares.values, unit=unit, intervals=intervals, **scalars
+    )
+
+
+def part_densities(
+    model: Any,
+    Q: Any,
+    X: Any,
+    *,
+    assignment: str = "hard",
+    weights: str = "equal",
+    n_samples: int = 100_000,
+    random_state: Any = None,
+) -> Floats:
+    """Return the densities Q_b(x) = Q(x) Pr[F(x) = b] / w_b of the parts of Q: eq. (4) of Kearns, Mansour & Ng.
+
+    F(x) is the component to which x is assigned, w_b the probability that F(x) = b. So Q = Σ_b w_b Q_b.
+
+    Parameters
+    ----------
+    model, Q, assignment, weights, n_samples, random_state
+        As in `partition_loss`, which computes w_b; Q must be a density.
+    X : array-like of shape (n_samples, n_features)
+        Points x.
+
+    Returns
+    -------
+    densities : ndarray of shape (n_samples, n_components)
+        Q_b(x_n); NaN in the column of a component to which nothing is assigned.
+
+    Examples
+    --------
+    >>> from cprime.theory import Gaussians, part_densities
+    >>> Q = Gaussians.spherical([-2, 2], [1.5, 1.5])
+    >>> part_densities(Q, Q, [[-2.0], [1.0]]).round(2).tolist()
+    [[0.27, 0.0], [0.0, 0.25]]
+    """
+    mixture, known = as_mixture(model, "model"), as_mixture(Q, "Q")
+    shares = partition_loss(
+        model, Q, assignment=assignment, weights=weights, n_samples=n_samples, random_state=random_state
+    ).shares
+    X = as_rows_of(model, X)
+    check_n_features(mixture, X.shape[1], "X")
+    alpha = mixture.weights if weights == "free" else np.full(len(shares), 1 / len(shares))
+    log_f = log_partition(mixture.log_densities(X) + log_weights(alpha), assignment)
+    found = np.exp(log_mixture_density(known, X)[:, np.newaxis] + log_f - log_weights(shares))
+    return np.where(shares > 0, found, np.nan)
+
+
+def _separated(values: Floats, C: int) -> list[Floats]:
+    """Return the three parts of the results for `_columns` along the first axis: scalars, terms, cross entropies."""
+    return np.split(values, [-2 * C, -C])
 
 
 def _expectation(
@@ -237,11 +296,11 @@ def _of_the_last(function: Callable[[Floats], Floats]) -> Callable[[Floats], Flo
 
 
 def _columns(log_p: Floats, log_q: Floats, log_alpha: Floats, assignment: str, shares: Floats) -> Floats:
-    """Return columns (n, 8 + C) whose means over the n points are the terms of the partition loss.
+    """Return columns (n, 8 + 2 C) whose means over the n points are the terms of the partition loss.
 
     The first eight are the loss, its modeling terms, H(w), H(F|x), H(Q), the weighted loss, the information gain and
-    the conditional entropy. The others are w_b KL(Q_b‖P_b): the share w_b of component b times the divergence of its
-    density P_b from its part Q_b of the data.
+    the conditional entropy. The next C are w_b KL(Q_b‖P_b): the share w_b of component b times the divergence of its
+    density P_b from its part Q_b of the data; the last C are w_b E_{Q_b}[−log P_b].
 
     log_p (n, C): log P_b(x)    log_q (n,): log Q(x)    log_alpha (C,): log of the weights α_b    shares (C,): w_b
     The columns of the entropy H(w) and of w_b KL(Q_b‖P_b) also contain the effect of the sampling error of the shares
@@ -262,4 +321,4 @@ def _columns(log_p: Floats, log_q: Floats, log_alpha: Floats, assignment: str, s
     information = partition_entropy - assignment_entropy
     columns = [over_F(-log_p), over_F(ratio), partition_entropy, assignment_entropy, -log_q]
     columns += [over_F(-log_p - log_alpha), information, -log_q - information]
-    return np.column_stack([*columns, f * (ratio - 1) + shares])
+    return np.column_stack([*columns, f * (ratio - 1) + shares, f * np.where(taken, -log_p, 0.0)])

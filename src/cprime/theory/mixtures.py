@@ -6,7 +6,7 @@ partitions and algorithms.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import singledispatch
+from functools import partial, singledispatch
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -17,16 +17,26 @@ from sklearn.utils.validation import check_is_fitted
 
 from cprime._utils.arguments import check_integer
 from cprime._utils.random import check_random_state
-from cprime.estimators import GaussianMixture, KMeans, StudentTMixture
-from cprime.estimators.fitted import model_of
+from cprime.estimators import (
+    BayesianGaussianMixture,
+    FuzzyKMeans,
+    GaussianMixture,
+    KMeans,
+    SoftKMeans,
+    StudentTMixture,
+)
+from cprime.estimators.fitted import data_for, model_of
+from cprime.estimators.mixture import Mixture
 from cprime.estimators.opening import preparation_of
+from cprime.kernels import Rows
+from cprime.model import Model
 from cprime.model.covariance import inverses
 from cprime.model.student_t import log_normalizer
 from cprime.sources import array_of
 from cprime.sources.checked import checked
 
 Floats = NDArray[np.float64]
-DensityEstimator = KMeans | GaussianMixture | StudentTMixture  # estimators whose components have densities
+DensityEstimator = KMeans | SoftKMeans | Mixture  # estimators whose components have densities
 
 # Breakpoints of quadrature, in standard deviations from a mean. The probability of a Gaussian beyond 12 is 4e-33.
 _REACH = np.concatenate([-np.arange(12, 0, -1.0), [0.0], np.arange(1.0, 13)])
@@ -342,6 +352,48 @@ class StudentTs:
         return Univariate([t(*each) for each in zip(self.dof, means, deviations, strict=True)]).breakpoints()
 
 
+@dataclass(frozen=True, eq=False)
+class FittedDensities:
+    """Densities of the components of a fitted mixture of any family, or probabilities if its columns are discrete.
+
+    weights (C,): mixing weights α_b
+    """
+
+    estimator: Mixture
+    weights: Floats
+
+    @property
+    def n_features(self) -> int:
+        """Return the number of features D."""
+        return int(self.estimator.n_features_in_)
+
+    def log_densities(self, X: Floats) -> Floats:
+        """Return the log density of each row of X (n, D) under each component: (n, C)."""
+        data = data_for(self.estimator, X)
+        given: Any = model_of(self.estimator, data)
+        model = replace(given, weights=None)
+        return data.map(partial(_log_densities, model), None, np.float64) + preparation_of(self.estimator).log_volume
+
+    def sample(self, n_samples: int, random_state: Any = None) -> Floats:
+        """Return independent rows (n, D), drawn from the mixture with these weights.
+
+        Raises TypeError for columns of categories, whose draws are codes.
+        """
+        if hasattr(self.estimator, "categories_"):
+            raise TypeError(f"The sampling density must be of numbers, got {type(self.estimator).__name__}.")
+        rng, model = check_random_state(random_state), model_of(self.estimator)
+        labels = rng.choice(len(self.weights), n_samples, p=self.weights / self.weights.sum())
+        drawn = model.drawn(labels, rng.standard_normal((n_samples, model.n_normals)))
+        return np.asarray(preparation_of(self.estimator).restored(drawn), dtype=np.float64)
+
+    def with_equal_weights(self) -> Self:
+        """Return a mixture of the same C densities, each with weight 1/C."""
+        return replace(self, weights=np.full(len(self.weights), 1 / len(self.weights)))
+
+    def breakpoints(self) -> None:
+        """Return None: integrals are estimated by random draws, also in one dimension."""
+
+
 @singledispatch
 def densities_of(model: Any) -> MixtureDensity | None:
     """Return the `MixtureDensity` of a fitted estimator, or `model` itself if it is one; None for other objects.
@@ -360,6 +412,32 @@ def _(estimator: KMeans) -> Gaussians:
         return Gaussians.spherical(means, np.sqrt(estimator.variance_))
     covariances = preparation.restored_covariances(estimator.variance_ * np.eye(means.shape[1]))
     return Gaussians(preparation.restored(means), np.broadcast_to(covariances, (len(means), *covariances.shape)))
+
+
+@densities_of.register
+def _(estimator: SoftKMeans) -> Gaussians:
+    check_is_fitted(estimator)
+    return Gaussians.spherical(estimator.cluster_centers_, np.sqrt(estimator.variance_))
+
+
+@densities_of.register
+def _(estimator: FuzzyKMeans) -> Gaussians | None:
+    check_is_fitted(estimator)
+    if estimator.regularizer_ != "entropy":
+        return None
+    assert estimator.regularization_ is not None
+    return Gaussians.spherical(estimator.cluster_centers_, np.sqrt(estimator.regularization_ / 2))
+
+
+@densities_of.register
+def _(estimator: BayesianGaussianMixture) -> None:
+    return None
+
+
+@densities_of.register
+def _(estimator: Mixture) -> Any:
+    check_is_fitted(estimator)
+    return FittedDensities(estimator, np.asarray(estimator.weights_, dtype=np.float64))
 
 
 @densities_of.register
@@ -392,7 +470,15 @@ def as_mixture(model: Any, name: str) -> MixtureDensity:
     found = densities_of(model)
     if found is None:
         raise TypeError(
-            f"{name} must be Gaussians, Univariate, or a fitted KMeans, GaussianMixture or StudentTMixture, "
+            f"{name} must be Gaussians, Univariate, or a fitted KMeans, SoftKMeans or mixture that is not Bayesian, "
             f"got {model!r}."
         )
     return found
+
+
+def _log_densities(model: Model, X: Rows) -> Floats:
+    """Return log p(x_n | c) (n, C) of rows under the components of a model, whose weights are equal."""
+    ids, costs = model.components().best(model.embed(X), model.n_components)
+    out = np.empty(costs.shape)
+    np.put_along_axis(out, ids.astype(np.intp), model.log_scale + model.scale * costs, axis=1)
+    return out + np.log(model.n_components)

@@ -8,10 +8,12 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.special import logsumexp
 
+from cprime.estimators.validation import check_choice
 from cprime.theory.mixtures import Floats
 
 ASSIGNMENTS = ("hard", "posterior")
 WEIGHTS = ("equal", "free")
+UNITS = ("bits", "nats")
 _VALUES = 2**22  # maximum number of values in memory for a block of rows
 
 
@@ -20,6 +22,11 @@ def blocks(n_rows: int, n_values: int) -> Iterator[slice]:
     step = max(1, _VALUES // n_values)
     for begin in range(0, n_rows, step):
         yield slice(begin, begin + step)
+
+
+def nats_per(unit: str) -> float:
+    """Return the number of nats in the unit of the argument `unit`, "bits" or "nats"; ValueError for other names."""
+    return float(np.log(2)) if check_choice(unit, "unit", UNITS) == "bits" else 1.0
 
 
 def log_posterior(log_scores: Floats) -> Floats:

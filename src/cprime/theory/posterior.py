@@ -1,6 +1,6 @@
 """Posterior loss of Kearns, Mansour & Ng, its gradient, and its minimization.
 
-Equations (45) and (50) to (52) of their paper on hard and soft assignment. A point is assigned to component b, of
+Equations (45) and (49) to (52) of their paper on hard and soft assignment. A point is assigned to component b, of
 density P_b, with probability R_b = P_b / Σ_c P_c. The loss depends on the densities directly and through these
 probabilities, so a point can repel a component that explains it badly.
 """
@@ -11,30 +11,31 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import Bounds, brentq, minimize
-from scipy.special import xlogy
+from scipy.special import logsumexp, xlogy
 
 from cprime.sources import array_of
 from cprime.theory.mixtures import Floats, Gaussians
-from cprime.theory.partition import blocks, log_posterior
+from cprime.theory.partition import blocks, log_posterior, nats_per
 
 
-def posterior_loss(log_densities: ArrayLike) -> tuple[Floats, Floats]:
-    """Return the posterior loss −Σ_b R_b log P_b of each point and its derivatives by log P_b.
+def posterior_loss(log_densities: ArrayLike, *, unit: str = "bits") -> tuple[Floats, Floats]:
+    """Return the posterior loss −Σ_b R_b log P_b of each point and its derivatives by ln P_b.
 
     P_b is the density of component b at the point, R_b = P_b / Σ_c P_c. Eq. (45), (50), (51) of Kearns, Mansour & Ng.
 
     Parameters
     ----------
     log_densities : array-like of shape (n_samples, n_components)
-        log P_b(x_n), in nats.
+        ln P_b(x_n), natural logarithms.
+    unit : {"bits", "nats"}, default="bits"
+        Unit of the results: logarithms of base 2, as in the source, or natural ones.
 
     Returns
     -------
     loss : ndarray of shape (n_samples,)
-        In nats.
     derivatives : ndarray of shape (n_samples, n_components)
-        ∂loss/∂log P_b = R_b (−log P_b + Σ_c R_c log P_c − 1), which is P_b times eq. (51) in nats. Positive if the
-        point repels P_b.
+        ∂loss/∂ln P_b, in nats R_b (−ln P_b + Σ_c R_c ln P_c − 1), which is P_b times eq. (51). Positive if the point
+        repels P_b.
 
     Examples
     --------
@@ -44,13 +45,47 @@ def posterior_loss(log_densities: ArrayLike) -> tuple[Floats, Floats]:
     >>> (derivatives > 0).tolist()  # the point repels the first
     [[True, False]]
     """
-    log_p = array_of(log_densities, "log_densities", np.float64)
-    if log_p.ndim != 2 or not (log_p < np.inf).all():
-        raise ValueError(f"log_densities must be a matrix of numbers below infinity, got shape {log_p.shape}.")
+    log_p, scale = _checked_densities(log_densities), nats_per(unit)
     R = np.exp(log_posterior(log_p))
     mean = (R * np.where(R > 0, log_p, 0.0)).sum(axis=1, keepdims=True)
     derivatives = R * (mean - np.where(R > 0, log_p, 0.0) - 1)
-    return -mean[:, 0], derivatives
+    return -mean[:, 0] / scale, derivatives / scale
+
+
+def mixture_loss(log_densities: ArrayLike, *, unit: str = "bits") -> tuple[Floats, Floats]:
+    """Return the loss −log (1/C) Σ_b P_b of each point under the mixture, and its derivatives by ln P_b.
+
+    Unlike those of `posterior_loss` they are never positive: eq. (49) of Kearns, Mansour & Ng.
+
+    Parameters
+    ----------
+    log_densities, unit
+        As in `posterior_loss`.
+
+    Returns
+    -------
+    loss : ndarray of shape (n_samples,)
+    derivatives : ndarray of shape (n_samples, n_components)
+        ∂loss/∂ln P_b, in nats −P_b / Σ_c P_c, which is P_b times eq. (49).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cprime.theory import mixture_loss
+    >>> loss, derivatives = mixture_loss(np.log([[0.25, 0.75]]))
+    >>> loss.round(3).tolist(), bool(derivatives.max() < 0)
+    ([1.0], True)
+    """
+    log_p, scale = _checked_densities(log_densities), nats_per(unit)
+    loss = np.log(log_p.shape[1]) - logsumexp(log_p, axis=1)
+    return loss / scale, -np.exp(log_posterior(log_p)) / scale
+
+
+def _checked_densities(log_densities: ArrayLike) -> Floats:
+    log_p = array_of(log_densities, "log_densities", np.float64)
+    if log_p.ndim != 2 or not (log_p < np.inf).all():
+        raise ValueError(f"log_densities must be a matrix of numbers below infinity, got shape {log_p.shape}.")
+    return log_p
 
 
 def repulsion(ratio: ArrayLike) -> Floats:
@@ -213,7 +248,8 @@ def descend(
         for rows in blocks(len(X), len(means) * D):
             centered = X[rows][np.newaxis] - means[:, np.newaxis]
             scaled = centered @ factors
-            loss, derivatives = posterior_loss((log_scale[:, np.newaxis] - 0.5 * np.square(scaled).sum(axis=2)).T)
+            log_p = (log_scale[:, np.newaxis] - 0.5 * np.square(scaled).sum(axis=2)).T
+            loss, derivatives = posterior_loss(log_p, unit="nats")
             slope = share[rows] * derivatives.T
             total += float(share[rows] @ loss)
             by_means += np.einsum("cij,cj->ci", factors, np.einsum("cn,cnj->cj", slope, scaled))
@@ -240,3 +276,33 @@ def descend(
         covariances: Floats = np.asarray(np.linalg.inv(factors @ factors.transpose(0, 2, 1)), dtype=np.float64)
         path.append(Gaussians(origin + unit * means, unit**2 * covariances))
     return path, [objective(v)[0] + D * np.log(unit) for v in visited], bool(found.success)
+
+
+def take_steps(
+    X: Floats, weights: Floats, start: Gaussians, step: float, max_iter: int, tol: float, reg_covar: float
+) -> tuple[list[Gaussians], list[float], bool]:
+    """Minimize the posterior loss of spherical Gaussians by steps of fixed size along its negative gradient.
+
+    Return the Gaussians after each step, their losses [nats per point], and whether all derivatives by means and
+    standard deviations became at most `tol` [bits per data unit].    step: size of the steps [data unit² per bit]
+    """
+    D, share = X.shape[1], weights / weights.sum()
+    path, losses = [start], []
+    means, sigma = start.means, np.sqrt(np.einsum("cii->c", start.covariances) / D)
+    while True:
+        current = path[-1]
+        loss, by_mean, by_sigma = 0.0, np.zeros(means.shape), np.zeros(sigma.shape)
+        for rows in blocks(len(X), means.size):
+            values, derivatives = posterior_loss(current.log_densities(X[rows]))
+            z = (X[rows, np.newaxis] - means) / sigma[:, np.newaxis]
+            slope = share[rows, np.newaxis] * derivatives / sigma
+            loss += float(share[rows] @ values)
+            by_mean += np.einsum("nc,ncd->cd", slope, z)
+            by_sigma += (slope * (np.square(z).sum(axis=2) - D)).sum(axis=0)
+        losses.append(loss * float(np.log(2)))
+        converged = bool(max(np.abs(by_mean).max(), np.abs(by_sigma).max()) <= tol)
+        if converged or len(path) > max_iter:
+            return path, losses, converged
+        means = means - step * by_mean
+        sigma = np.sqrt(np.maximum(np.square(sigma - step * by_sigma), max(reg_covar, np.finfo(float).tiny)))
+        path.append(Gaussians.spherical(means, sigma, current.weights))

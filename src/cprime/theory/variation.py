@@ -86,27 +86,29 @@ def variation_distance(model: Any, *, n_samples: int = 100_000, random_state: An
 class VariationBounds(NamedTuple):
     """Lower bounds of the variation distance V(P_0, P_1) of two densities that fit the parts of a partition F.
 
-    Q is the sampling density, Q_b its part with F(x) = b. Equation numbers are those of Kearns, Mansour & Ng.
+    Q is the sampling density, Q_b its part with F(x) = b. Equation numbers are those of Kearns, Mansour & Ng. For C > 2
+    components, each number is a matrix of shape (C, C) with the pairs of components, and the w of a pair are the shares
+    in the union of its two parts; `shares`, `misfits` and `divergences` have shape (C,).
 
     Attributes
     ----------
-    distance : float
+    distance : float or ndarray of shape (C, C)
         V(P_0, P_1), eq. (33), from 0 to 2.
-    partition_distance : float
+    partition_distance : float or ndarray of shape (C, C)
         V(Q_0, Q_1); 2 if the assignment is hard.
-    shares : ndarray of shape (2,)
+    shares : ndarray of shape (C,)
         w_b = Pr[F(x) = b].
-    misfits : ndarray of shape (2,)
+    misfits : ndarray of shape (C,)
         V(Q_b, P_b).
-    divergences : ndarray of shape (2,)
+    divergences : ndarray of shape (C,)
         KL(Q_b‖P_b) [bits].
-    triangle : float
+    triangle : float or ndarray of shape (C, C)
         V(Q_0, Q_1) − V(Q_0, P_0) − V(Q_1, P_1), the lower bound of `distance` in eqs. (34) and (35).
-    weighted : float
+    weighted : float or ndarray of shape (C, C)
         V(Q_0, Q_1) − 2 Σ_b w_b V(Q_b, P_b) − 2 (1 − 2 min_b w_b), the lower bound of `distance` in eq. (38).
-    pinsker : float
+    pinsker : float or ndarray of shape (C, C)
         V(Q_0, Q_1) − Σ_b √(2 ln 2 KL(Q_b‖P_b)), a lower bound of `triangle` by Pinsker's inequality.
-    printed : float
+    printed : float or ndarray of shape (C, C)
         V(Q_0, Q_1) − 1/2 − 2 Σ_b w_b KL(Q_b‖P_b) − 2 (1 − 2 min_b w_b), eq. (40). This is not a bound, see Notes.
 
     Notes
@@ -124,15 +126,15 @@ class VariationBounds(NamedTuple):
     True
     """
 
-    distance: float
-    partition_distance: float
+    distance: Any
+    partition_distance: Any
     shares: Floats
     misfits: Floats
     divergences: Floats
-    triangle: float
-    weighted: float
-    pinsker: float
-    printed: float
+    triangle: Any
+    weighted: Any
+    pinsker: Any
+    printed: Any
 
 
 def variation_bounds(
@@ -144,14 +146,14 @@ def variation_bounds(
     n_samples: int = 100_000,
     random_state: Any = None,
 ) -> VariationBounds:
-    """Compute bounds of the variation distance V of two densities that fit the two parts of a partition well.
+    """Compute bounds of the variation distance V of densities that fit the parts of a partition well, of each pair.
 
     See section 5 of Kearns et al.; V(Q_b, P_b) = ∫|Q_b − P_b| for the part Q_b of the data and its density P_b.
 
     Parameters
     ----------
     model : Gaussians, Univariate, KMeans, GaussianMixture or StudentTMixture
-        Two densities P_0 and P_1 and their weights; an estimator must be fitted.
+        Two or more densities P_b and their weights; an estimator must be fitted.
     Q : Gaussians, Univariate or fitted estimator
         The sampling density. Data are refused, because V(Q_b, P_b) needs a density.
     assignment : {"hard", "posterior"}, default="hard"
@@ -170,7 +172,7 @@ def variation_bounds(
     Raises
     ------
     ValueError
-        If the model does not have two components, an argument is out of its range, or a component gets no part of Q.
+        If the model has only one component, an argument is out of its range, or a component gets no part of Q.
 
     References
     ----------
@@ -187,48 +189,55 @@ def variation_bounds(
     check_choice(assignment, "assignment", ASSIGNMENTS)
     check_choice(weights, "weights", WEIGHTS)
     mixture, known = as_mixture(model, "model"), as_mixture(Q, "Q")
-    if len(mixture.weights) != 2:
-        raise ValueError(f"model must have two components, got {len(mixture.weights)}.")
+    C = len(mixture.weights)
+    if C < 2:
+        raise ValueError(f"model must have at least two components, got {C}.")
     options: dict[str, Any] = {"n_samples": n_samples, "random_state": random_state}
     loss = partition_loss(model, Q, assignment=assignment, weights=weights, unit="bits", **options)
     if not loss.shares.all():
         raise ValueError(f"Each component of model must get a part of Q, got the shares {loss.shares.tolist()}.")
-    log_alpha = log_weights(mixture.weights if weights == "free" else np.full(2, 0.5))
+    log_alpha = log_weights(mixture.weights if weights == "free" else np.full(C, 1 / C))
     log_shares = np.log(loss.shares)
+    first, second = np.triu_indices(C, 1)
 
     def log_ratios(X: Floats, log_q: Floats) -> tuple[Floats, Floats]:
-        """Return log Q_b(x)/Q(x) and log P_b(x)/Q(x), (n, 2) each, for b = 0, 1: P_b is a density, Q_b a part of Q."""
+        """Return log Q_b(x)/Q(x) and log P_b(x)/Q(x), (n, C) each: P_b is a density, Q_b a part of Q."""
         log_p = mixture.log_densities(X)
         return log_partition(log_p + log_alpha, assignment) - log_shares, log_p - log_q[:, np.newaxis]
 
     def overlaps(X: Floats, log_q: Floats) -> Floats:
-        """Return values (n, 3) at rows x, whose expectations under Q are three overlaps.
+        """Return values (n, C + C (C − 1)/2) at rows x, whose expectations under Q are overlaps.
 
-        These are ∫ min(Q_b, P_b) dx for b = 0, 1, and ∫ min(Q_0, Q_1) dx, where Q_b is a part of Q, P_b a density.
+        These are ∫ min(Q_b, P_b) dx for each b, and ∫ min(Q_a, Q_b) dx for each pair, where Q_b is a part of Q, P_b a
+        density.
         """
         part, own = log_ratios(X, log_q)
-        return np.column_stack([np.exp(np.minimum(part, own)), np.exp(part.min(axis=1))])
+        return np.exp(np.hstack([np.minimum(part, own), np.minimum(part[:, first], part[:, second])]))
 
     def pieces(X: Floats) -> NDArray[np.intp]:
-        """Return labels 0 or 1 (n, 3) at rows X: whether Q_0 > P_0, Q_1 > P_1 and Q_0 > Q_1.
+        """Return labels 0 or 1 (n, C + C (C − 1)/2) at rows X: whether Q_b > P_b, and Q_a > Q_b of each pair.
 
         Quadrature has a breakpoint where a label changes. Q_b is a part of Q, P_b a density.
         """
         part, own = log_ratios(X, log_mixture_density(known, X))
-        return np.column_stack([part > own, part[:, :1] > part[:, 1:]]).astype(np.intp)
+        return np.hstack([part > own, part[:, first] > part[:, second]]).astype(np.intp)
 
     mean = expectation(known, mixture, pieces, n_samples, random_state)
-    *misfits, between = (2 - 2 * mean(overlaps).values).tolist()
-    distance = float(variation_distance(model, **options).distance[0, 1])
-    uneven, kl = 2 * (1 - 2 * float(loss.shares.min())), loss.kl
-    return VariationBounds(
-        distance=distance,
-        partition_distance=between,
-        shares=loss.shares,
-        misfits=np.array(misfits),
-        divergences=kl,
-        triangle=between - sum(misfits),
-        weighted=between - 2 * float(loss.shares @ misfits) - uneven,
-        pinsker=between - float(np.sqrt(2 * np.log(2) * np.maximum(kl, 0)).sum()),
-        printed=between - 0.5 - 2 * float(loss.shares @ kl) - uneven,
-    )
+    misfits, pairs = np.split(2 - 2 * mean(overlaps).values, [C])
+    between = np.zeros((C, C))
+    between[first, second] = between[second, first] = pairs
+    w_a = loss.shares[:, np.newaxis] / np.add.outer(loss.shares, loss.shares)  # share of a in the union of a and b
+    w_b = w_a.T
+    uneven = 2 * (1 - 2 * np.minimum(w_a, w_b))
+    root = np.sqrt(2 * np.log(2) * np.maximum(loss.kl, 0))
+    values = {
+        "distance": variation_distance(model, **options).distance,
+        "partition_distance": between,
+        "triangle": between - np.add.outer(misfits, misfits),
+        "weighted": between - 2 * (w_a * misfits[:, np.newaxis] + w_b * misfits) - uneven,
+        "pinsker": between - np.add.outer(root, root),
+        "printed": between - 0.5 - 2 * (w_a * loss.kl[:, np.newaxis] + w_b * loss.kl) - uneven,
+    }
+    if C == 2:
+        values = {name: float(each[0, 1]) for name, each in values.items()}
+    return VariationBounds(shares=loss.shares, misfits=misfits, divergences=loss.kl, **values)

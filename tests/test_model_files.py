@@ -123,6 +123,7 @@ def test_a_function_as_start_is_stored_as_the_default_with_a_warning(X, tmp_path
         (1, [np.float64(2.0)]),
         {"share": 0.5, "interval": (0.4, 0.6), "sizes": np.arange(3)},
         {"a": (1, (2.0, "a")), "float": 2.0},
+        {1: 2, 3: (4, "a"), "b": [np.int64(1)]},
         np.array(3.5),
         np.array([1 + 2j, 3.0]),
         np.zeros((0, 4), dtype=np.float32),
@@ -151,7 +152,7 @@ def test_arrays_of_the_other_byte_order_come_back_as_numbers(X, tmp_path):
     np.testing.assert_array_equal(model_files.load(tmp_path / "model.safetensors").extra_, [0, 1, 2])
 
 
-@pytest.mark.parametrize("value", [object(), {1: 2}, np.array([object()]), np.zeros(2, dtype="M8[s]"), 1j])
+@pytest.mark.parametrize("value", [object(), {object()}, np.array([object()]), np.zeros(2, dtype="M8[s]"), 1j])
 def test_values_that_the_format_has_not_are_refused(value, X, tmp_path):
     estimator = kmeans(X)
     estimator.extra_ = value

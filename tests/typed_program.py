@@ -41,6 +41,7 @@ fuzzy = cprime.FuzzyKMeans(2, random_state=0).fit(X).predict_proba(X).shape[1] +
 others = [cprime.KMedians(2), cprime.KMedoids(2), cprime.KMeans1D(2), cprime.XMeans(), cprime.GMeans()]
 codes = cprime.ResidualKMeans(4, n_levels=2, random_state=0).fit(X).encode(X)
 curves: np.ndarray = cprime.RegressionMixture(2, n_init=1, random_state=0).fit(X, X[:, 0]).predict_components(X)
+classes: list[int] = cprime.MixtureClassifier(gm, n_components=1).fit(X, km.labels_).predict(X).tolist()
 many: cprime.Many = cprime.fit_many(np.stack([X, X]), 3, random_state=0)
 mixtures = cprime.fit_many(X, 2, groups=km.labels_, estimator=gm)[0].means_
 plan: cprime.Plan = cprime.plan(km, X)

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     )
     from cprime.estimators.planning import Plan, plan
     from cprime.loading import load, resume
-    from cprime.selection import DPMeans, GMeans, XMeans
+    from cprime.selection import DPMeans, GMeans, MixtureClassifier, XMeans
     from cprime.sources import open_data
 
 __version__ = "0.1.0"
@@ -66,6 +66,7 @@ __all__ = [
     "Many",
     "Memory",
     "MixedMixture",
+    "MixtureClassifier",
     "Noisy",
     "Plan",
     "PoissonMixture",
@@ -116,6 +117,7 @@ _HOME = {
     "Many": "cprime.estimators",
     "Memory": "cprime.estimators",
     "MixedMixture": "cprime.estimators",
+    "MixtureClassifier": "cprime.selection",
     "Noisy": "cprime.estimators",
     "Plan": "cprime.estimators.planning",
     "PoissonMixture": "cprime.estimators",

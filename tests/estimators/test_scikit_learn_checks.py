@@ -74,6 +74,7 @@ class FirstColumn(cprime.KMeans1D):
         cprime.XMeans(min_clusters=2, max_clusters=4, n_active=2),
         cprime.GMeans(max_clusters=4),
         cprime.DPMeans(3.5),
+        cprime.MixtureClassifier(n_components=(1, 2)),
     ],
     expected_failed_checks=failing,
 )
@@ -93,6 +94,8 @@ def test_every_class_passes_the_checks(estimator, check):
         SoftKeepsTwo(n_clusters=3, n_active=2),
         FuzzyKeepsTwo(n_clusters=3, n_active=2),
         cprime.KMedoids(n_clusters=3, method="alternate", metric="manhattan"),
+        cprime.MixtureClassifier(),
+        cprime.MixtureClassifier(GaussianMixture(missing="marginal"), n_components=1, covariance_type=["EEE", "VVI"]),
     ]
 )
 def test_other_arguments_pass_the_checks(estimator, check):

@@ -7,7 +7,7 @@ import copy
 import inspect
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
@@ -517,7 +517,7 @@ def calls() -> dict[str, Call]:
         ),
         "tl.predict": Call(annotated(tl.predict), {"reference": clustered_cells()}, {}, tl.predict),
     }
-    found |= theory_calls() | bridge_calls() | regression_calls()
+    found |= theory_calls() | bridge_calls() | regression_calls() | classifier_calls()
     return found
 
 
@@ -560,6 +560,46 @@ def regression_calls() -> dict[str, Call]:
         "RegressionMixture.sample": entry("sample", {"X": X, "random_state": 0}),
         "RegressionMixture.save": entry("save", {"path": "model.cprime"}),
         "RegressionMixture.report": Call(fit, {}, {"X": "untried"}),  # it has none
+    }
+
+
+@cache
+def classifier() -> Any:
+    return cprime.MixtureClassifier(n_components=1, random_state=0).fit(X, LABELS)
+
+
+def posteriors(**given: Any) -> Any:
+    return cprime.MixtureClassifier(**{"n_components": 1, "random_state": 0} | given).fit(X, LABELS).predict_proba(X)
+
+
+def classifier_calls() -> dict[str, Call]:
+    cls, data = cprime.MixtureClassifier, {"X": X, "y": LABELS}
+
+    def entry(name: str, usual: dict[str, Any], **kinds: str) -> Call:
+        return Call(lambda **given: getattr(classifier(), name)(**given), usual, kinds, getattr(cls, name))
+
+    def fit(**given: Any) -> Any:
+        return cls(n_components=1, random_state=0).fit(**given).predict_proba(X)
+
+    numbers = Call(partial(posteriors, random_state=0), {"n_components": [1, 2]}, {"n_components": "counts"})
+    return {
+        "MixtureClassifier": Call(
+            posteriors,
+            {"priors": SHARES, "n_components": 1},
+            {"priors": "numbers", "n_components": "object", "estimator": "object"},
+            cls,
+        ),
+        "MixtureClassifier, n_components": replace(numbers, tried=partial_of("n_components")),
+        "MixtureClassifier.fit": Call(fit, data, {"y": "classes"}, cls.fit),
+        **{
+            f"MixtureClassifier.{name}": entry(name, {"X": X})
+            for name in ("predict", "predict_proba", "predict_log_proba", "decision_function")
+        },
+        "MixtureClassifier.report": Call(lambda X: posteriors(), {"X": X}, {"X": "untried"}),  # it has none
+        "MixtureClassifier.score": entry("score", data, y="untried", sample_weight="untried"),  # scikit-learn's
+        "MixtureClassifier.bic": entry("bic", data, y="classes"),
+        "MixtureClassifier.sample": entry("sample", {"n_samples": 4, "random_state": 0}),
+        "MixtureClassifier.save": entry("save", {"path": "model.cprime"}),
     }
 
 

@@ -11,7 +11,7 @@ import pytest
 for library in ("anndata", "faiss", "matplotlib"):
     pytest.importorskip(library)
 
-from calls import ESTIMATORS, TARGETS, Call, annotated, calls, fit_with  # noqa: E402
+from calls import ESTIMATORS, LABELS, TARGETS, Call, annotated, calls, fit_with  # noqa: E402
 from calls import X as ROWS  # noqa: E402
 from test_law_of_arguments import answer  # noqa: E402
 
@@ -54,6 +54,10 @@ def imputed(**arguments: Any) -> Any:
     return model.impute(WITH_MISSING, sample=True, **arguments)
 
 
+def classified(**arguments: Any) -> Any:
+    return [each.means_ for each in cprime.MixtureClassifier(**arguments).fit(ROWS, LABELS).mixtures_]
+
+
 def own_calls() -> dict[str, Call]:
     """Return uses of `random_state` beside those of the registry of public callables, or in place of them."""
     densities = {"model": P, "Q": Q, "n_samples": 500}
@@ -84,6 +88,11 @@ def own_calls() -> dict[str, Call]:
             annotated(tl.sweep),
             {"n_components_range": [5], "estimator": cprime.KMeans(init="random", max_iter=1)},
             tried=tl.sweep,
+        ),
+        "MixtureClassifier": Call(
+            classified,
+            {"estimator": cprime.GaussianMixture(init_params="random_from_data", max_iter=1), "n_components": 3},
+            tried=cprime.MixtureClassifier,
         ),
         "combine": Call(cprime.combine, {"models": [fit_with("KMeans", n_clusters=9)], "n_clusters": 4}),
         "selection.stability": Call(

@@ -16,7 +16,7 @@ import cprime
 NOT_HERE = {
     "cprime.callbacks": {"resolve", "shown"},
     "cprime.search": {"Look", "Lookup", "Sample", "Search", "SearchStats"},
-    "cprime.selection": {"DPMeans", "GMeans", "XMeans"},
+    "cprime.selection": {"DPMeans", "GMeans", "MixtureClassifier", "XMeans"},
     "cprime.seeding": {"OwnStart", "Start", "is_given", "place", "seed", "start"},
     "cprime.sources": {
         *("SparseSource", "ahead", "array_of", "as_matrix", "is_source_like", "open_data", "reopened", "unmasked"),

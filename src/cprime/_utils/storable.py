@@ -4,9 +4,10 @@ Tensors are numeric arrays that are stored by name beside the JSON text. A value
 unchanged. Any other value is stored as a JSON object whose only key is its type. The keys are ``tensor``, ``complex``
 and ``numpy_scalar`` (their content is the name of a tensor, used only once), ``strings`` (an array of text), ``record``
 (a structured array, field by field), ``csr`` (a sparse array), ``float`` (nan or an infinity), ``list``, ``tuple``,
-``dict``, and ``object`` (an instance of a frozen class that the decorator `storable` marks, with the class's name).
-Decoding raises an error for the name of any other class. Decoded values need at most a small multiple of the memory of
-the encoded ones, so a small file cannot exhaust the memory.
+``dict``, ``pairs`` (a dict with other keys than text), and ``object`` (an instance of a frozen class that the decorator
+`storable` marks, with the class's name). Other modules add types by `add_type`. Decoding raises an error for the name
+of any other class. Decoded values need at most a small multiple of the memory of the encoded ones, so a small file
+cannot exhaust the memory.
 """
 
 import json
@@ -26,6 +27,8 @@ _classes: dict[str, Any] = {}
 _names: dict[Any, str] = {}
 # For each such class, fields of former versions with their values there, and the present values.
 _former: dict[Any, dict[tuple[str, str], Any]] = {}
+# Keys and encoders of further types.
+_encoders: dict[type, tuple[str, Callable[..., Any]]] = {}
 
 T = TypeVar("T", bound=type)
 Tensors = dict[str, np.ndarray]
@@ -49,6 +52,15 @@ def storable(name: str, former: dict[tuple[str, str], Any] | None = None) -> Cal
 def is_storable(cls: type) -> bool:
     """Return whether values of the class can be stored in files."""
     return cls in _names
+
+
+def add_type(key: str, cls: type, encoder: Callable[..., Any], decoder: Callable[..., Any]) -> None:
+    """Let `encode` and `decode` store instances of a class as JSON objects with this key.
+
+    encoder: function that has the arguments of `encode`    decoder: function that has the arguments of `decode`
+    """
+    _encoders[cls] = key, encoder
+    _DECODERS[key] = decoder
 
 
 def _fields(value: Any) -> tuple[str, ...]:
@@ -108,11 +120,16 @@ def encode(value: Any, name: str, tensors: Tensors) -> Any:
     if type(value) in _names:
         items = {key: encode(getattr(value, key), f"{name}.{key}", tensors) for key in _fields(value)}
         return {"object": {"class": _names[type(value)], "fields": items}}
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | range):
         each = [encode(item, f"{name}.{i}", tensors) for i, item in enumerate(value)]
         return {"list" if isinstance(value, list) else "tuple": each}
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         return {"dict": {key: encode(item, f"{name}.{key}", tensors) for key, item in value.items()}}
+    if isinstance(value, dict):
+        return {"pairs": encode(list(value.items()), name, tensors)}
+    for cls, (key, encoder) in _encoders.items():
+        if isinstance(value, cls):
+            return {key: encoder(value, name, tensors)}
     raise TypeError(f"{name} has a type that a file cannot hold: {type(value)!r}")
 
 
@@ -235,5 +252,6 @@ _DECODERS: dict[str, Callable[[Any, Tensors, tuple[str, ...]], Any]] = {
     "search": _search,
     "list": lambda items, tensors, namespaces: [decode(item, tensors, namespaces) for item in items],
     "tuple": lambda items, tensors, namespaces: tuple(decode(item, tensors, namespaces) for item in items),
+    "pairs": lambda items, tensors, namespaces: dict(decode(items, tensors, namespaces)),
     "dict": lambda items, tensors, namespaces: {key: decode(item, tensors, namespaces) for key, item in items.items()},
 }

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from cprime import load
 from cprime._utils.messages import bytes_of, shown_bytes
@@ -125,11 +126,12 @@ class InputData:
 
 def load_model(path: Path) -> Any:
     """Read a model file; "-" is standard input."""
-    if str(path) != STDIN:
-        return load(path)
-    if sys.stdin.isatty():
+    if str(path) == STDIN and sys.stdin.isatty():
         raise ValueError("MODEL is - (standard input), which is a terminal: expected a model from a pipe or a file")
-    return load(sys.stdin.buffer)
+    model = load(sys.stdin.buffer if str(path) == STDIN else path)
+    if is_classifier(model):
+        raise ValueError(f"{path} has a {type(model).__name__}, which no command takes: use it in Python")
+    return model
 
 
 def opened(data: Sequence[str], request: Request, model: Any = None, categories: bool = False) -> InputData:

@@ -6,7 +6,7 @@ file is executed or unpickled.
 The header's metadata (all strings): ``format`` "cprime", ``format_version``, ``cprime_version``, ``class``,
 ``params`` (constructor parameters) and ``fitted`` (attributes ending in an underscore), the last two as
 JSON; and ``checksum``, BLAKE2b of the whole file with zeros in place of the checksum's digits. Files of format 1 have
-no checksum.
+no checksum. An estimator that is a value of another one has the last three of these entries.
 The encoding of values is that of `cprime._utils.storable`.
 """
 
@@ -24,13 +24,13 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as tensor_bytes
 from safetensors.numpy import save_file
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from cprime import __version__
 from cprime._utils.arguments import check_file
 from cprime._utils.files import checksum, read_whole, replacing
-from cprime._utils.storable import decode, encode, gathered, strict_json
+from cprime._utils.storable import add_type, decode, encode, gathered, strict_json
 from cprime._utils.values import fitted_centers
 
 __all__ = ["FORMAT_VERSION", "class_of", "load", "read_header", "register", "save"]
@@ -129,8 +129,10 @@ def save(estimator: BaseEstimator, path: str | os.PathLike[str] | BinaryIO, *, t
     """Write a fitted estimator to a safetensors file, completely or not at all, or to an open binary file.
 
     The file contains the constructor parameters and every attribute whose name ends in an underscore and does not begin
-    with an underscore. An estimator given as a parameter (such as `init`) is stored as the array of its centers. A
-    function or a random generator cannot be stored: the parameter's default is stored instead, and a warning is logged.
+    with an underscore. An estimator given as a parameter (such as `init`) is stored as the array of its centers, but
+    the parameter `estimator` as an unfitted estimator. Fitted estimators in an attribute are stored without their
+    values of training rows. A function or a random generator cannot be stored: the parameter's default is stored
+    instead, and a warning is logged.
 
     Parameters
     ----------
@@ -153,35 +155,21 @@ def save(estimator: BaseEstimator, path: str | os.PathLike[str] | BinaryIO, *, t
         If the file cannot be written.
     """
     check_is_fitted(estimator)
-    name = type(estimator).__name__
-    if _classes.get(name) is not type(estimator):
-        raise TypeError(f"estimator must be of a registered class, got {type(estimator)!r}")
-    whole = object.__new__(type(estimator))
-    vars(whole).update({key: gathered(value) for key, value in vars(estimator).items()})
-    try:
-        whole._check_fitted()
-    except ValueError as error:
-        raise ValueError(f"estimator must have the attributes that a fit sets: {error}") from None
     tensors: dict[str, np.ndarray] = {}
-    params = {key: encode(value, f"params.{key}", tensors) for key, value in _storable_params(estimator).items()}
-    fitted = {
-        key: encode(value, key, tensors)
-        for key, value in sorted(vars(whole).items())
-        if key.endswith("_") and not key.startswith("_") and (training_labels or key not in _OF_TRAINING_ROWS)
-    }
+    content = _encode_estimator(estimator, "", tensors, training_labels)
     metadata = {
         "format": "cprime",
         "format_version": str(FORMAT_VERSION),
         "cprime_version": __version__,
-        "class": name,
-        "params": json.dumps(params, allow_nan=False),
-        "fitted": json.dumps(fitted, allow_nan=False),
+        "class": content["class"],
+        "params": json.dumps(content["params"], allow_nan=False),
+        "fitted": json.dumps(content["fitted"], allow_nan=False),
         "checksum": _UNSEALED,
     }
     if not isinstance(path, str | os.PathLike):
-        content = io.BytesIO(tensor_bytes(tensors, metadata=metadata))
-        _seal(content)
-        path.write(content.getbuffer())
+        written = io.BytesIO(tensor_bytes(tensors, metadata=metadata))
+        _seal(written)
+        path.write(written.getbuffer())
         return
     with replacing(path) as temporary:
         try:
@@ -248,21 +236,63 @@ def load(path: str | os.PathLike[str] | BinaryIO, kind: type | None = None) -> A
     try:
         tensors = load_tensors(content)
         del content
-        nodes = present_params(strict_json(metadata["params"]))
-        params = {key: decode(node, tensors, _NAMESPACES) for key, node in nodes.items()}
-        fitted = {key: decode(node, tensors, _NAMESPACES) for key, node in strict_json(metadata["fitted"]).items()}
-        estimator = cls(**params)
-        for key, value in fitted.items():
-            if not key.endswith("_") or key.startswith("_"):
-                raise ValueError(f"{key!r} is not a fitted attribute")
-            setattr(estimator, key, value)
+        parts = {key: strict_json(metadata[key]) for key in ("params", "fitted")}
+        estimator = _decode_estimator({"class": metadata["class"], **parts}, tensors, _NAMESPACES)
         if tensors:
             raise ValueError(f"nothing refers to the tensor {min(tensors)!r}")
-        estimator._check_fitted()
+        if not parts["fitted"]:
+            estimator._check_fitted()
     except _NOT_VALID as error:
         reason = str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}"
         raise ValueError(f"{name} is not a valid cprime model: {reason}") from error
     return estimator
+
+
+def _encode_estimator(
+    estimator: BaseEstimator, name: str, tensors: dict[str, np.ndarray], training_labels: bool = False
+) -> dict[str, Any]:
+    """Return the class, the parameters and the fitted attributes of an estimator, in the form of `encode`.
+
+    name: prefix of the names of its arrays, which are added to `tensors`; "" for the whole file
+    """
+    kind, prefix = type(estimator).__name__, f"{name}." if name else ""
+    if _classes.get(kind) is not type(estimator):
+        raise TypeError(f"estimator must be of a registered class, got {type(estimator)!r}")
+    whole = object.__new__(type(estimator))
+    vars(whole).update({key: gathered(value) for key, value in vars(estimator).items()})
+    attributes = {key: vars(whole)[key] for key in sorted(vars(whole)) if key.endswith("_") and not key.startswith("_")}
+    if attributes:
+        try:
+            whole._check_fitted()
+        except ValueError as error:
+            raise ValueError(f"estimator must have the attributes that a fit sets: {error}") from None
+    kept = {key: value for key, value in attributes.items() if training_labels or key not in _OF_TRAINING_ROWS}
+    params = _storable_params(estimator).items()
+    return {
+        "class": kind,
+        "params": {key: encode(value, f"{prefix}params.{key}", tensors) for key, value in params},
+        "fitted": {key: encode(value, prefix + key, tensors) for key, value in kept.items()},
+    }
+
+
+def _decode_estimator(
+    content: dict[str, Any], tensors: dict[str, np.ndarray], namespaces: tuple[str, ...]
+) -> BaseEstimator:
+    """Return the estimator that `_encode_estimator` stored, after a check of its fitted attributes if it has some."""
+    nodes = present_params(content["params"])
+    params = {key: decode(node, tensors, namespaces) for key, node in nodes.items()}
+    fitted = {key: decode(node, tensors, namespaces) for key, node in content["fitted"].items()}
+    estimator = class_of(content["class"])(**params)
+    for key, value in fitted.items():
+        if not key.endswith("_") or key.startswith("_"):
+            raise ValueError(f"{key!r} is not a fitted attribute")
+        setattr(estimator, key, value)
+    if fitted:
+        estimator._check_fitted()
+    return estimator
+
+
+add_type("estimator", BaseEstimator, _encode_estimator, _decode_estimator)
 
 
 def class_of(name: str) -> type[BaseEstimator]:
@@ -366,15 +396,15 @@ def _check_metadata(path: Any, metadata: Any) -> None:
 def _storable_params(estimator: BaseEstimator) -> dict[str, Any]:
     """Return the constructor parameters in a form that a model file can store, without callbacks.
 
-    Functions and random generators are replaced by the parameter's default, estimators by their centers, and paths by
-    text.
+    Functions and random generators are replaced by the parameter's default, estimators that are initial values by their
+    centers, the parameter `estimator` by an unfitted clone, and paths by text.
     """
     defaults = inspect.signature(type(estimator)).parameters
     params = estimator.get_params(deep=False)
     params.pop("callbacks", None)  # callbacks are not part of a saved model
     for name, value in params.items():
         if isinstance(value, BaseEstimator):
-            params[name] = _centers(value, name)
+            params[name] = clone(value) if name == "estimator" else _centers(value, name)
         elif isinstance(value, os.PathLike):
             params[name] = os.fspath(value)
         elif isinstance(value, np.random.RandomState | np.random.Generator) or callable(value):

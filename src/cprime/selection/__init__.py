@@ -7,6 +7,7 @@ returns a `Sweep`, which `SelectionDisplay` draws.
 distant points. `merge` joins the components
 of a fit and returns a `MergeTree`, which can be cut at any number of clusters. `bootstrap` and
 `standard_errors` say how certain the parameters of a fit are; `likelihood_ratio_test` tests the number of components.
+`MixtureClassifier` chooses a mixture for each class by `sweep`.
 Criteria read a fit by its public methods; `merge` also by its model, if it has one.
 """
 
@@ -18,6 +19,7 @@ from cprime.selection.dp_means import DPMeans
 from cprime.selection.gmeans import GMeans
 from cprime.selection.likelihood_ratio import LikelihoodRatioTest, likelihood_ratio_test
 from cprime.selection.merging import MergeTree, merge
+from cprime.selection.mixture_classifier import MixtureClassifier
 from cprime.selection.results import Sweep
 from cprime.selection.stability import Stability, stability
 from cprime.selection.sweep import sweep
@@ -30,6 +32,7 @@ __all__ = [
     "GMeans",
     "LikelihoodRatioTest",
     "MergeTree",
+    "MixtureClassifier",
     "SelectionDisplay",
     "Stability",
     "StandardErrors",

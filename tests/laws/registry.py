@@ -165,7 +165,7 @@ ESTIMATORS = {
     "FuzzyKMeans": in_memory(cprime.FuzzyKMeans, ACTIVE, m=1.5),
     "FuzzyKMeans, entropy": in_memory(cprime.FuzzyKMeans, ACTIVE, regularizer="entropy"),
     "FuzzyKMeans, quadratic": in_memory(cprime.FuzzyKMeans, ACTIVE, regularizer="quadratic"),
-    "KMedians": in_memory(cprime.KMedians),
+    "KMedians": Options(cprime.KMedians, rows=(*ROWS, "missing"), executions=("array",)),
     "KMedoids": in_memory(cprime.KMedoids, n_most=700),
     "KMedoids, alternate": in_memory(cprime.KMedoids, n_most=700, method="alternate", metric="manhattan"),
     "KMeans1D": in_memory(cprime.KMeans1D),

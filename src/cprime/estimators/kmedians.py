@@ -4,18 +4,19 @@ from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 
 from cprime._utils.declared import Columns, Presence
 from cprime._utils.messages import warn_if_few
 from cprime._utils.random import check_random_state
-from cprime._utils.threads import limited
-from cprime.em.medians import HISTORY, Medians, improve, nearest_by_l1
+from cprime.em.medians import HISTORY, Medians, improve, l1_distances, nearest_by_l1
+from cprime.estimators.missing import filled_by_means
+from cprime.estimators.opening import names_of
 from cprime.estimators.prototypes import Prototypes
-from cprime.estimators.validation import check_loop, check_real, check_weights
+from cprime.estimators.validation import check_choice, check_loop, check_real, check_weights
 from cprime.estimators.watching import CallbackSupportMixin, Watch, restore_on_error, unfitted_copy, with_callbacks
+from cprime.execution import local
 from cprime.execution.block import Block
-from cprime.kernels import as_rows
+from cprime.kernels import Dense, Rows, computing
 from cprime.persistence import model_files
 from cprime.seeding import is_given, seed
 
@@ -31,6 +32,8 @@ class KMedians(CallbackSupportMixin, Prototypes):
     Parameters
     ----------
     n_clusters : int, default=8
+    missing : {"error", "marginal"}, default="error"
+        How NaN and nulls are treated: as an error, or as missing values, whose columns leave the sum of differences.
     init : str, value of cprime.seeding, array-like, fitted estimator or callable, default="k-means++"
         Initialization, as in `KMeans`; "auto" is "k-means++".
     n_init : int, default=1
@@ -79,6 +82,7 @@ class KMedians(CallbackSupportMixin, Prototypes):
         self,
         n_clusters: int = 8,
         *,
+        missing: str = "error",
         init: Any = "k-means++",
         n_init: int = 1,
         max_iter: int = 300,
@@ -89,6 +93,7 @@ class KMedians(CallbackSupportMixin, Prototypes):
         verbose: int = 0,
     ) -> None:
         self.n_clusters = n_clusters
+        self.missing = missing
         self.init = init
         self.n_init = n_init
         self.max_iter = max_iter
@@ -98,6 +103,11 @@ class KMedians(CallbackSupportMixin, Prototypes):
         self.random_state = random_state
         self.verbose = verbose
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing == "marginal"
+        return tags
+
     @restore_on_error
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -106,7 +116,8 @@ class KMedians(CallbackSupportMixin, Prototypes):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Finite numbers. Types of up to 16 bits and float32 become float32, wider ones float64.
+            Finite numbers, and missing values as the argument `missing` says. Types of up to 16 bits and float32 become
+            float32, wider ones float64.
         y : Ignored
         sample_weight : array-like of shape (n_samples,), default=None
             A weight of 2 counts the point twice; None is 1 for each.
@@ -118,19 +129,24 @@ class KMedians(CallbackSupportMixin, Prototypes):
         Raises
         ------
         ValueError
-            If an argument is out of its range, or there are fewer points than clusters.
+            If an argument is out of its range, there are fewer points than clusters, or a column has no value.
         """
         C = check_loop(self)
         check_real(self.tol, "tol", 0.0)
+        check_choice(self.missing, "missing", ("error", "marginal"))
         watch = Watch(self, (X, y, sample_weight), lambda run: unfitted_copy(self)._set_run(run))
         rows = self._validated(X, reset=True)
-        weights = check_weights(sample_weight, rows)
-        points = Block(as_rows(rows), weights)
+        weights = check_weights(sample_weight, rows.given())
+        if rows.observed is not None:
+            found = filled_by_means(local(rows, weights), names_of(self)).whole()
+            assert found is not None
+            rows = found[0]
+        points = Block(rows, weights)
         random_state = check_random_state(self.random_state)
         options: dict[str, Any] = {"sample_weight": weights, "random_state": random_state, "n_threads": self.n_threads}
 
         def run(callback: Any) -> tuple[float, bool, Medians]:
-            run = Medians(seed(rows, C, self.init, **options))
+            run = Medians(seed(rows.dense(), C, self.init, **options))
             stopped = improve(run, points, self.max_iter, self.tol, callback)
             return run.inertia, stopped, run
 
@@ -147,10 +163,10 @@ class KMedians(CallbackSupportMixin, Prototypes):
         self.n_iter_, self.converged_, self.inertia_ = len(run.rows), run.converged, run.inertia
         return self
 
-    def _validated(self, X: Any, reset: bool) -> NDArray:
-        """Return X as a checked array of float32 or float64. reset: whether X is training data"""
-        with limited(self.n_threads):
-            return super()._validated(X, reset).dense()
+    def _validated(self, X: Any, reset: bool) -> Rows:
+        """Return X as checked rows of float32 or float64. reset: whether X is training data"""
+        rows: Rows = super()._validated(X, reset)
+        return Dense(rows.dense()) if rows.observed is None else rows
 
     def predict(self, X: Any) -> NDArray[np.int32]:
         """Return the index of the center of least L1 distance to each row; ties go to the lower index.
@@ -163,7 +179,8 @@ class KMedians(CallbackSupportMixin, Prototypes):
         -------
         labels : ndarray of shape (n_samples,), int32
         """
-        return nearest_by_l1(self._validated(X, reset=False), self.cluster_centers_)[0]
+        with computing(self.n_threads):
+            return nearest_by_l1(self._validated(X, reset=False), self.cluster_centers_)[0]
 
     def transform(self, X: Any) -> NDArray:
         """Return the L1 distance of each row to each center.
@@ -177,8 +194,9 @@ class KMedians(CallbackSupportMixin, Prototypes):
         distances : ndarray of shape (n_samples, n_clusters)
             In data units, in the dtype of the data. This is a dense N×C array.
         """
-        rows = self._validated(X, reset=False)
-        return cdist(rows, self.cluster_centers_, "cityblock").astype(rows.dtype, copy=False)
+        with computing(self.n_threads):
+            rows = self._validated(X, reset=False)
+            return l1_distances(rows, self.cluster_centers_).astype(rows.dtype, copy=False)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return −J: minus the weighted sum of L1 distances to the nearest center.
@@ -193,6 +211,7 @@ class KMedians(CallbackSupportMixin, Prototypes):
         -------
         score : float
         """
-        rows = self._validated(X, reset=False)
-        points = Block(as_rows(rows), check_weights(sample_weight, rows))
-        return -points.weighted_sum(nearest_by_l1(rows, self.cluster_centers_)[1])
+        with computing(self.n_threads):
+            rows = self._validated(X, reset=False)
+            points = Block(rows, check_weights(sample_weight, rows.given()))
+            return -points.weighted_sum(nearest_by_l1(rows, self.cluster_centers_)[1])

@@ -321,7 +321,7 @@ def refuse_missing(estimator: Any, X: Rows) -> None:
     """Raise ValueError if X has a missing or infinite value; the message states its row and column, and remedies."""
     name, metric = type(estimator).__name__, getattr(estimator, "metric", "euclidean")
     can_fit, limits = hasattr(estimator, "missing"), ""
-    if can_fit and (isinstance(X, SparseRows) or metric != "euclidean"):
+    if can_fit and (isinstance(X, SparseRows) or metric == "cosine"):
         can_fit, limits = False, " in sparse rows" if isinstance(X, SparseRows) else f" with metric={metric!r}"
     if can_fit:
         fits = f'Use {name}(missing="marginal"), which fits the values that are there'

@@ -14,7 +14,7 @@ from cprime.estimators.savable import SavableEstimator
 from cprime.estimators.validation import check_flag, check_weights
 from cprime.execution import Data, local
 from cprime.execution.results import kept_entries
-from cprime.kernels import as_rows
+from cprime.kernels import ReadMissing, as_rows
 
 
 class Prototypes(NearestCenter, SavableEstimator):
@@ -31,7 +31,8 @@ class Prototypes(NearestCenter, SavableEstimator):
 
         Raises ValueError if X is invalid.    reset: whether X is training data
         """
-        rows = validated(self, X, reset)
+        has_missing = getattr(self, "missing", "error") == "marginal"
+        rows = validated(self, X, reset, ReadMissing() if has_missing else as_rows)
         if reset and len(rows) < self.n_clusters:
             raise ValueError(f"n_samples={len(rows)} should be >= n_clusters={self.n_clusters}.")
         return rows

@@ -60,7 +60,7 @@ GALLERY = (  # as one would learn: small data, how many clusters, what clusters 
         "digits",
     ),
     *("image_compression", "segmentation", "thousands_of_gaussians", "denoising"),
-    "regression_with_two_branches",
+    *("regression_with_two_branches", "mixtures_of_regressions"),
     *("stars", "single_cells", "vector_search", "embeddings_in_a_folder"),
     *("streaming", "larger_than_memory", "resume_after_a_kill", "dask_cluster"),
 )

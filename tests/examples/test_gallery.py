@@ -289,6 +289,18 @@ def point_cloud(said):
     assert scores[7] < scores[6]
 
 
+def mixtures_of_regressions(said):
+    bics = numbers("curves: BIC #", said)
+    assert min(bics) == bics[1] < bics[0] - 100
+    terms = re.findall(r"\((-?[\d.]+) ± ([\d.]+)\)", said)
+    assert len(terms) == 6
+    for (found, error), expected in zip(terms, (0, 5, 0, 15, 10, -1), strict=True):
+        assert abs(float(found) - expected) < 3 * float(error)
+    with_age, without = re.search(r"BIC with age (\d+), without (\d+)", said).groups()
+    assert int(with_age) < int(without) - 100
+    assert numbers("class found for #%", said)[0] > 80
+
+
 CHECKS = {
     "balanced_sampling": balanced_sampling,
     "choosing_c": choosing_c,
@@ -306,6 +318,7 @@ CHECKS = {
     "how_certain": how_certain,
     "lower_bounds": lower_bounds,
     "larger_than_memory": larger_than_memory,
+    "mixtures_of_regressions": mixtures_of_regressions,
     "near_duplicates": near_duplicates,
     "old_faithful": old_faithful,
     "outliers": outliers,

@@ -559,6 +559,12 @@ def regression_calls() -> dict[str, Call]:
         "RegressionMixture.score": entry("score", data, y="untried", sample_weight="untried"),  # scikit-learn's
         "RegressionMixture.sample": entry("sample", {"X": X, "random_state": 0}),
         "RegressionMixture.save": entry("save", {"path": "model.cprime"}),
+        "selection.standard_errors, y": Call(
+            partial(selection.standard_errors, regression(), X),
+            {"y": TARGETS},
+            {"y": "numbers"},
+            partial_of("y"),
+        ),
         "RegressionMixture.report": Call(fit, {}, {"X": "untried"}),  # it has none
     }
 

@@ -10,6 +10,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRe
 
 import cprime
 from cprime import RegressionMixture
+from cprime.selection import standard_errors
 
 UNFINISHED = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 FAMILIES = ("gaussian", "poisson")
@@ -104,13 +105,10 @@ def test_one_component_is_a_regression(family):
 def test_curves_of_npreg_are_found():
     X, y, _, classes = npreg()
     rm = RegressionMixture(2, random_state=0).fit(X, y)
-    order = np.argsort(rm.intercepts_)
-    for c, expected in zip(order, ([5, 0, 0], [10, -1, 15]), strict=True):
-        rows = rm.labels_ == c
-        Z = np.column_stack([X, np.ones(len(X))])[rows]
-        errors = np.sqrt(np.diag(np.linalg.inv(Z.T @ Z)) * rm.variances_[c])
-        found = np.append(rm.coefs_[c], rm.intercepts_[c])
-        assert (np.abs(found - expected) < 3.5 * errors).all()
+    order, errors = np.argsort(rm.intercepts_), standard_errors(rm, X, y).standard_errors
+    for c, coefs, intercept in zip(order, ([5, 0], [10, -1]), (0, 15), strict=True):
+        assert (np.abs(rm.coefs_[c] - coefs) < 3 * errors["coefs_"][c]).all()
+        assert abs(rm.intercepts_[c] - intercept) < 3 * errors["intercepts_"][c]
         assert 2 < np.sqrt(rm.variances_[c]) < 4
     assert (np.argsort(order)[rm.labels_] == classes).mean() > 0.85
     X, _, y, _ = npreg(1000)
@@ -281,6 +279,62 @@ def test_concomitant_weights_maximize_the_likelihood():
     now = np.column_stack([rm.concomitant_coefs_[1:], rm.concomitant_intercepts_[1:], [0, 0]]).reshape(-1)
     assert_allclose(-loss(now), rm.log_likelihood(X, y, w), rtol=1e-12)
     assert loss(now) - minimize(loss, now).fun < 1e-4 * abs(loss(now))
+
+
+@pytest.mark.parametrize("concomitant", [None, [1]])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_standard_errors_are_those_of_numerical_derivatives(family, concomitant):
+    X, y, classes = concomitant_data(200)
+    y = y if family == "gaussian" else np.random.default_rng(0).poisson(np.exp(y / 2)).astype(float)
+    w = np.random.default_rng(0).integers(1, 3, len(X)).astype(float)
+    rm = RegressionMixture(2, family=family, regressors=[0], concomitant=concomitant, init_params=classes)
+    found = standard_errors(rm.fit(X, y, w), X, y, sample_weight=w)
+    names = ["coefs_", "intercepts_", *(["variances_"] if family == "gaussian" else [])]
+    last = [rm.weights_[1]] if concomitant is None else [*rm.concomitant_coefs_[1], rm.concomitant_intercepts_[1]]
+    start = np.concatenate([*(np.ravel(getattr(rm, name)) for name in names), last])
+
+    def logs(parameters):
+        coefs, intercepts, variances = parameters[:2], parameters[2:4], parameters[4:6]
+        if concomitant is None:
+            weights = np.log([1 - parameters[-1], parameters[-1]])
+        else:
+            gate = X[:, 1] * parameters[-2] + parameters[-1]
+            weights = log_softmax(np.column_stack([np.zeros(len(X)), gate]), axis=1)
+        densities = log_densities(family, y, X[:, :1] * coefs + intercepts, variances)
+        return logsumexp(weights + densities, axis=1)
+
+    step = 1e-6
+    scores = np.array([(logs(start + step * e) - logs(start - step * e)) / (2 * step) for e in np.eye(len(start))])
+    covariance = np.linalg.inv((w * scores) @ scores.T)
+    errors = np.sqrt(np.diagonal(covariance))
+    assert_allclose(
+        np.concatenate([found.standard_errors[name].ravel() for name in names]), errors[: 2 * len(names)], 1e-4
+    )
+    if concomitant is None:
+        assert_allclose(found.standard_errors["weights_"], errors[-1], 1e-4)
+    else:
+        assert_allclose(found.standard_errors["concomitant_coefs_"], [[0], [errors[-2]]], 1e-4)
+        assert_allclose(found.standard_errors["concomitant_intercepts_"], [0, errors[-1]], 1e-4)
+    for c in range(2):
+        assert_allclose(found.center_covariances[c], covariance[np.ix_([c, 2 + c], [c, 2 + c])], 1e-3, atol=1e-8)
+
+
+def test_standard_errors_of_one_component_are_those_of_least_squares():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20_000, 2))
+    y = X @ [1.0, -2.0] + 3 + 0.5 * rng.standard_normal(20_000)
+    found = standard_errors(RegressionMixture().fit(X, y), X, y)
+    Z = np.column_stack([X, np.ones(len(X))])
+    assert_allclose(found.center_covariances[0], 0.25 * np.linalg.inv(Z.T @ Z), rtol=0.05, atol=1e-6)
+    assert found.standard_errors["weights_"] == [0]
+
+
+def test_standard_errors_need_y_for_regressions_only():
+    X, y, _, _ = npreg()
+    with pytest.raises(ValueError, match="y must be None for a KMeans"):
+        standard_errors(cprime.KMeans(2, random_state=0).fit(X), X, y)
+    with pytest.raises(ValueError, match="requires y"):
+        standard_errors(RegressionMixture().fit(X, y), X)
 
 
 def test_names_select_columns():

@@ -150,7 +150,11 @@ def test_many_centers_have_blocks_that_are_too_small_by_covariances_of_neighbors
 @pytest.mark.parametrize(
     ("estimator", "error", "message"),
     [
-        (StudentTMixture(2, random_state=0), TypeError, "estimator must be a KMeans or GaussianMixture, .* StudentT"),
+        (
+            StudentTMixture(2, random_state=0),
+            TypeError,
+            "estimator must be a KMeans, GaussianMixture or RegressionMixture, .* StudentT",
+        ),
         (KMeans(2, metric="cosine", random_state=0), ValueError, "needs metric='euclidean', got 'cosine'"),
         (KMeans(2, fixed=[[0.0, 0.0]], random_state=0), ValueError, "needs fixed=None"),
         (GaussianMixture(2, assignment="hard", random_state=0), ValueError, "needs assignment='soft', got 'hard'"),

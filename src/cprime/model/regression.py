@@ -16,7 +16,7 @@ from scipy.special import gammaln, log_softmax
 from cprime._utils.threads import by_pieces
 from cprime._utils.values import cached, replace
 from cprime.execution.block import Block
-from cprime.kernels import Floats, Rows
+from cprime.kernels import Dense, Floats, Rows
 from cprime.model.base import Family, log_weights, n_weights, new_weights
 from cprime.model.interface import Responsibilities, Weights
 from cprime.model.row_moments import RowMoments
@@ -99,6 +99,10 @@ class Regression(Family, ABC):
     def refitted(self, x: Doubles, y: Doubles, q: Doubles, c: int) -> tuple[Doubles, float]:
         """Return new coefficients (D + 1,) of component c, and its new σ², from its rows and their weights q > 0."""
 
+    @abstractmethod
+    def residual_scores(self, y: Doubles, eta: Doubles) -> list[Doubles]:
+        """Return derivatives of log p(y given x, c) by η and, if there is one, by σ²: (n, C) each."""
+
     @property
     def n_parameters(self) -> int:
         n = n_weights(self.weights) if self.gates is None else self.gates[1:].size
@@ -120,6 +124,23 @@ class Regression(Family, ABC):
             return log_weights(self.weights, self.centers)[np.newaxis]
         logs: Doubles = log_softmax(w @ self.gates[:, :-1].T + self.gates[:, -1], axis=1)
         return logs
+
+    def scores(self, Z: Floats, directions: Doubles) -> Doubles:
+        """Return the derivatives of log p(y given x) of rows Z by all parameters: (n, P).
+
+        Parameters are β and β₀ of each component, then σ² if there is one, then weights along `directions` (C, C − 1)
+        if they are free, or γ and γ₀ of each component but the first.
+        """
+        x, y, w = self.split(Z)
+        q = self.responsibilities(Dense(np.asarray(Z, np.float64)))
+        by_eta, *others = (q * each for each in self.residual_scores(y, self.predictors(x)))
+        parts = [(by_eta[:, :, np.newaxis] * _with_ones(x)[:, np.newaxis]).reshape(len(y), -1), *others]
+        if self.gates is not None:
+            moved = (q - np.exp(self.log_mixing(w)))[:, 1:]
+            parts.append((moved[:, :, np.newaxis] * _with_ones(w)[:, np.newaxis]).reshape(len(y), -1))
+        elif self.weights is not None:
+            parts.append(q / self.weights @ directions)
+        return np.concatenate(parts, axis=1)
 
     @cached
     def _components(self) -> RegressionCosts:
@@ -166,7 +187,7 @@ class Regression(Family, ABC):
             for Z, _, ids, q in parts:
                 for rows in _pieces(len(Z), C * P):
                     w = self.split(Z[rows])[2]
-                    W, pi = np.column_stack([w, np.ones(len(w))]), np.exp(model.log_mixing(w))
+                    W, pi = _with_ones(w), np.exp(model.log_mixing(w))
                     m, rest = q[rows].sum(axis=1), np.zeros(pi.shape)
                     np.add.at(rest, (np.arange(len(w))[:, np.newaxis], ids[rows]), q[rows])
                     slope += (rest - m[:, np.newaxis] * pi).T @ W
@@ -178,6 +199,11 @@ class Regression(Family, ABC):
             return np.vstack([np.zeros(P), free.reshape(C - 1, P)])
 
         return _newton(self.gates, value, step)
+
+
+def _with_ones(x: Doubles) -> Doubles:
+    """Return the columns x with a column of ones after them."""
+    return np.column_stack([x, np.ones(len(x))])
 
 
 def _newton(start: Doubles, value: Any, step: Any) -> Doubles:
@@ -223,7 +249,7 @@ class GaussianRegression(Regression):
     noise_variances (C,): σ²    reg_covar: their least value, so that F never falls
     """
 
-    noise_variances: Doubles | None = None
+    noise_variances: Any = None
     reg_covar: float = 0.0
 
     @property
@@ -231,17 +257,20 @@ class GaussianRegression(Regression):
         return super().n_parameters + self.n_components
 
     @property
-    def least_variances(self) -> Doubles | None:
+    def least_variances(self) -> Any:
         return self.noise_variances
 
     def deviances(self, y: Doubles, eta: Doubles, ids: Ids | slice = slice(None)) -> Doubles:
-        assert self.noise_variances is not None
         variances = self.noise_variances[ids]
         found: Doubles = np.square(y[:, np.newaxis] - eta) / variances + np.log(2 * np.pi * variances)
         return found
 
     def mean(self, eta: Doubles) -> Doubles:
         return eta
+
+    def residual_scores(self, y: Doubles, eta: Doubles) -> list[Doubles]:
+        scaled = (y[:, np.newaxis] - eta) / self.noise_variances
+        return [scaled, 0.5 * (np.square(scaled) - 1 / self.noise_variances)]
 
     def refitted(self, x: Doubles, y: Doubles, q: Doubles, c: int) -> tuple[Doubles, float]:
         beta = self.centers[c]
@@ -267,6 +296,9 @@ class PoissonRegression(Regression):
 
     def mean(self, eta: Doubles) -> Doubles:
         return np.exp(eta)
+
+    def residual_scores(self, y: Doubles, eta: Doubles) -> list[Doubles]:
+        return [y[:, np.newaxis] - np.exp(eta)]
 
     def refitted(self, x: Doubles, y: Doubles, q: Doubles, c: int) -> tuple[Doubles, float]:
         def predictors(beta: Doubles) -> Doubles:

@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 from scipy.linalg import helmert
 from sklearn.utils.validation import check_is_fitted
 
-from cprime.estimators import GaussianMixture, KMeans
+from cprime.estimators import GaussianMixture, KMeans, RegressionMixture
 from cprime.estimators.constraints import refuse_labels
 from cprime.estimators.fitted import centers_of, data_for, model_of
 from cprime.execution import Data
 from cprime.execution.block import ActiveSet, Block
 from cprime.execution.statistics import Sums
 from cprime.kernels import computing
-from cprime.model import Model
+from cprime.model import Model, Regression
 from cprime.selection.parameters import ParameterErrors
 
 Floats = NDArray[np.float64]
@@ -46,9 +46,10 @@ class StandardErrors(ParameterErrors):
     ----------
     estimates, standard_errors : dict of str to ndarray
         Fitted parameters by the names of their attributes, and their standard errors: of k-means the centers, of
-        mixtures the weights (if they are free), means and covariances.
+        mixtures the weights (if they are free), means and covariances, of mixtures of regressions all parameters.
     center_covariances : ndarray of shape (n_components, n_features, n_features)
-        Covariance of the estimate of each center or mean, in data unit².
+        Covariance of the estimate of each center or mean, in data unit². For mixtures of regressions it is that of each
+        component's coefficients and, last, its intercept, and so has one more row and column than there are regressors.
     method : str
         "Pollard" for k-means, "Pollard, without covariances of different centers" if n_components · n_features is above
         2,000, or "information" for mixtures.
@@ -71,7 +72,9 @@ class StandardErrors(ParameterErrors):
         return f"Standard errors ({self.method}); intervals of 95 %"
 
 
-def standard_errors(estimator: KMeans | GaussianMixture, X: Any, *, sample_weight: Any = None) -> StandardErrors:
+def standard_errors(
+    estimator: KMeans | GaussianMixture | RegressionMixture, X: Any, y: Any = None, *, sample_weight: Any = None
+) -> StandardErrors:
     """Compute standard errors of the centers of a k-means, or of the parameters of a mixture, without refits.
 
     k-means: the centers of N points converge to those of the distribution, and √N times the difference becomes normal
@@ -90,10 +93,12 @@ def standard_errors(estimator: KMeans | GaussianMixture, X: Any, *, sample_weigh
 
     Parameters
     ----------
-    estimator : fitted KMeans or GaussianMixture
-        The `covariance_type` of a mixture is "tied_spherical", "spherical", "diag", "tied" or "full".
+    estimator : fitted KMeans, GaussianMixture or RegressionMixture
+        The `covariance_type` of a Gaussian mixture is "tied_spherical", "spherical", "diag", "tied" or "full".
     X : array-like, source, or sparse array (k-means only), of shape (n_samples, n_features)
         The data of the fit, without missing values.
+    y : array-like of shape (n_samples,), default=None
+        The y of a fit of a `RegressionMixture`; None for other estimators.
     sample_weight : array-like of shape (n_samples,), default=None
         A weight of 2 is equivalent to the point occurring twice, so the weights sum to the number of points.
 
@@ -123,17 +128,23 @@ def standard_errors(estimator: KMeans | GaussianMixture, X: Any, *, sample_weigh
     >>> standard_errors(GaussianMixture().fit(X), X).standard_errors["means_"].round(1).tolist()  # 2/√400 = 0.1
     [[0.1]]
     """
-    if not isinstance(estimator, KMeans | GaussianMixture):
+    if not isinstance(estimator, KMeans | GaussianMixture | RegressionMixture):
         raise TypeError(
-            f"estimator must be a KMeans or GaussianMixture, got {type(estimator).__name__}: use `bootstrap`."
+            "estimator must be a KMeans, GaussianMixture or RegressionMixture, got "
+            f"{type(estimator).__name__}: use `bootstrap`."
         )
     check_is_fitted(estimator)
-    refuse_labels(estimator, "standard_errors")
+    if y is not None and not isinstance(estimator, RegressionMixture):
+        raise ValueError(f"y must be None for a {type(estimator).__name__}, got {type(y).__name__}.")
+    if not isinstance(estimator, RegressionMixture):
+        refuse_labels(estimator, "standard_errors")
     for name, value in _PLAIN.items():
         given = getattr(estimator, name, value)
         if given is not value and given != value:
             raise ValueError(f"standard_errors needs {name}={value!r}, got {given!r}: use `bootstrap`.")
     with computing(estimator.n_threads):
+        if isinstance(estimator, RegressionMixture):
+            return _of_regressions(estimator, estimator._opened(X, y, sample_weight=sample_weight))
         data = data_for(estimator, X, sample_weight)
         if data.has_missing:
             raise ValueError("standard_errors needs complete rows, got missing='marginal': use `bootstrap`.")
@@ -361,11 +372,7 @@ def _of_mixture(gm: GaussianMixture, data: Data) -> StandardErrors:
         raise ValueError(f"covariance_type must be one of {list(_SHAPES)}, got {family!r}: use `bootstrap`.")
     model, shape = model_of(gm), _SHAPES[family]
     C, D = model.centers.shape
-    if model.n_parameters > _MOST_PARAMETERS:
-        raise ValueError(
-            f"the mixture must have at most {_MOST_PARAMETERS:,} parameters, because the information matrix has the "
-            f"square of this number, got {model.n_parameters:,}: use `bootstrap`, or fewer components or columns."
-        )
+    _check_size(model)
     precisions: Floats = np.asarray(np.linalg.inv(model.covariances_along(np.eye(D))), np.float64)
     directions = None if model.weights is None or C == 1 else helmert(C).T
     job = _SumScores(model, precisions, shape, directions)
@@ -394,6 +401,55 @@ def _of_mixture(gm: GaussianMixture, data: Data) -> StandardErrors:
         errors = {"weights_": of_weights} | errors
     blocks = covariance[means, means].reshape(C, D, C, D)[own, :, own]
     return StandardErrors(estimates, errors, blocks, "information")
+
+
+def _check_size(model: Any) -> None:
+    """Raise ValueError if a model has too many parameters for an information matrix."""
+    if model.n_parameters > _MOST_PARAMETERS:
+        raise ValueError(
+            f"the mixture must have at most {_MOST_PARAMETERS:,} parameters, because the information matrix has the "
+            f"square of this number, got {model.n_parameters:,}: use `bootstrap`, or fewer components or columns."
+        )
+
+
+@dataclass(frozen=True)
+class _SumRegressionScores:
+    """Job that computes the `_Information` of a block of rows (x, y, w).    directions: as in `Regression.scores`"""
+
+    model: Regression
+    directions: Floats
+
+    reads: ClassVar[bool] = True
+    keeps: ClassVar[bool] = False
+
+    def __call__(self, block: Block, kept: ActiveSet | None) -> tuple[None, _Information]:
+        found: Any = 0.0
+        for _, Z, w in _pieces(block, 2 * self.model.n_parameters):
+            scores = self.model.scores(Z, self.directions)
+            found = found + (w[:, np.newaxis] * scores).T @ scores
+        return None, _Information(found)
+
+
+def _of_regressions(rm: RegressionMixture, data: Data) -> StandardErrors:
+    """Return the standard errors of the parameters of a mixture of regressions by the empirical information."""
+    model: Any = rm._parameters()
+    _check_size(model)
+    C, P = model.centers.shape
+    directions = helmert(C).T if C > 1 else np.empty((1, 0))
+    covariance = _inverse(data.each(_SumRegressionScores(model, directions)).matrix)
+    deviations, own = np.sqrt(np.diagonal(covariance)), np.arange(C)
+    lines = deviations[: C * P].reshape(C, P)
+    errors, n = {"coefs_": lines[:, :-1], "intercepts_": lines[:, -1]}, C * P
+    if hasattr(rm, "variances_"):
+        errors, n = errors | {"variances_": deviations[n : n + C]}, n + C
+    if model.gates is not None:
+        gates = np.vstack([np.zeros(model.gates.shape[1]), deviations[n:].reshape(C - 1, -1)])
+        errors |= {"concomitant_coefs_": gates[:, :-1], "concomitant_intercepts_": gates[:, -1]}
+    elif model.weights is not None:
+        of_weights = np.einsum("ci,ij,cj->c", directions, covariance[n:, n:], directions)
+        errors = {"weights_": np.sqrt(of_weights)} | errors
+    blocks = covariance[: C * P, : C * P].reshape(C, P, C, P)[own, :, own]
+    return StandardErrors({name: getattr(rm, name) for name in errors}, errors, blocks, "information")
 
 
 def _inverse(information: Floats) -> Floats:

@@ -14,6 +14,7 @@ from cprime import em
 from cprime._utils.arguments import naming
 from cprime._utils.declared import Array, Columns, Count, Ids, Number, Presence
 from cprime._utils.messages import warn
+from cprime._utils.number_types import check_largest
 from cprime._utils.random import Key, Purpose, check_random_state, seed_of
 from cprime._utils.values import replace
 from cprime.estimators.columns import resolve_columns
@@ -45,6 +46,7 @@ from cprime.sources import array_of
 _MOST_STARTS, _EVALUATIONS = 20, 2_000_000
 _STARTS = ("lines", "k-means", "lines", "random")  # kinds of successive starts
 _KMEANS_ITERATIONS = 10
+_LEAST_SHARE = 1e-8  # least variance of a component, as a share of the variance of y
 
 
 class _Units(NamedTuple):
@@ -125,8 +127,8 @@ class RegressionMixture(CallbackSupportMixin, RegressorMixin, SavableEstimator):
         Maximum number of iterations after the short runs.
     tol : float, default=1e-6
         The fit has converged if F changes by less than this, in nats per row.
-    reg_covar : float, default=1e-6
-        Least variance σ² of a component, in the squared unit of y.
+    reg_covar : float or "auto", default="auto"
+        Least variance σ² of a component, in the squared unit of y; "auto" is 1e-8 of the variance of y.
     random_state : int, RandomState, Generator or None, default=None
     n_threads : int or None, default=None
     callbacks : callback or sequence of them, default=None
@@ -161,8 +163,8 @@ class RegressionMixture(CallbackSupportMixin, RegressorMixin, SavableEstimator):
     -----
     The fit is in float64 and in memory, for columns that are centered and scaled. If rows do not determine some
     coefficients of a component, because columns are collinear or its rows are too few, these stay as they were at its
-    last step, 0 at first. A component of no more rows than coefficients has σ² = `reg_covar`; starts with such
-    components lose against those without, and a fit that ends in one warns.
+    last step, 0 at first. A component of no more rows than coefficients has the least variance, `reg_covar`; starts
+    with such components lose against those without, and a fit that ends in one warns.
 
     References
     ----------
@@ -219,7 +221,7 @@ class RegressionMixture(CallbackSupportMixin, RegressorMixin, SavableEstimator):
         n_init: int | str = "auto",
         max_iter: int = 500,
         tol: float = 1e-6,
-        reg_covar: float = 1e-6,
+        reg_covar: float | str = "auto",
         random_state: Any = None,
         n_threads: int | None = None,
         callbacks: Any = None,
@@ -277,6 +279,9 @@ class RegressionMixture(CallbackSupportMixin, RegressorMixin, SavableEstimator):
         x, x_mean, x_scale = _scaled(values[:, chosen[0]], sample_weight)
         w, w_mean, w_scale = _scaled(values[:, chosen[1]], sample_weight)
         y_mean = float(np.average(y, weights=sample_weight))
+        least = self.reg_covar
+        if isinstance(least, str):
+            least = _LEAST_SHARE * float(np.average(np.square(y - y_mean), weights=sample_weight))
         units = _Units(*chosen, x_mean, x_scale, y_mean if self.family == "gaussian" else 0.0, w_mean, w_scale)
         data = local(np.column_stack([x, y - units.y_mean, w]), sample_weight)
         watch = Watch(self, (X, y, sample_weight), lambda run: unfitted_copy(self)._set_run(run, units, n_active, {}))
@@ -284,7 +289,7 @@ class RegressionMixture(CallbackSupportMixin, RegressorMixin, SavableEstimator):
         settings = em.MixtureSettings(self.max_iter, self.tol, n_active, self.assignment)
         plan = em.FitPlan(n_active, search, em.EM(settings), search.regroups(data))
         key = Key(seed_of(self.random_state))
-        problem = self._problem(plan, data, units, y_mean, key)
+        problem = self._problem(plan, data, units, y_mean, least, key)
         with watch.fit(1, self.max_iter + search.warmup):
             run, measured = em.solve(data, problem, key, watch)
         self._set_run(run, units, n_active, measured)
@@ -292,8 +297,8 @@ class RegressionMixture(CallbackSupportMixin, RegressorMixin, SavableEstimator):
         if run.end == em.End.MAX_ITER and not em.ASSIGNMENTS[self.assignment].is_drawn:
             text = f"The fit did not converge in {len(run.rows)} iterations, with max_iter={self.max_iter}: try more."
             warn(text, ConvergenceWarning)
-        if run.model.n_collapsed:
-            text = f"{run.model.n_collapsed} component(s) fit their rows exactly, so the likelihood means nothing: "
+        if run.model.n_exact:
+            text = f"{run.model.n_exact} component(s) fit their rows exactly, so the likelihood means nothing: "
             warn(text + "give fewer components, a larger n_init or reg_covar.", ConvergenceWarning)
         return self
 
@@ -312,7 +317,10 @@ class RegressionMixture(CallbackSupportMixin, RegressorMixin, SavableEstimator):
             check_integer(self.n_init, "n_init", 1)
         check_integer(self.max_iter, "max_iter", 1)
         check_real(self.tol, "tol", 0.0)
-        check_real(self.reg_covar, "reg_covar", 0.0)
+        if isinstance(self.reg_covar, str):
+            check_choice(self.reg_covar, "reg_covar", ("auto",))
+        else:
+            check_real(self.reg_covar, "reg_covar", 0.0)
         if self.concomitant is not None and self.weights != "free":
             raise ValueError(f'weights must be "free" if concomitant is given, got {self.weights!r}.')
         return C, resolve_n_active(self.n_active, C, self.assignment)
@@ -326,10 +334,15 @@ class RegressionMixture(CallbackSupportMixin, RegressorMixin, SavableEstimator):
         except (TypeError, ValueError) as error:
             raise type(error)(f"{name}: {error}") from None
 
-    def _problem(self, plan: em.FitPlan, data: Data, units: _Units, y_mean: float, key: Key) -> em.Problem:
-        """Return the problem of the fit of rows (x, y, w).    y_mean: mean of y, before it was centered"""
+    def _problem(
+        self, plan: em.FitPlan, data: Data, units: _Units, y_mean: float, least: float, key: Key
+    ) -> em.Problem:
+        """Return the problem of the fit of rows (x, y, w).
+
+        y_mean: mean of y, before it was centered    least: least variance of a component
+        """
         C, D, V = self.n_components, len(units.regressors), len(units.concomitants)
-        options: dict[str, Any] = {"reg_covar": self.reg_covar} if self.family == "gaussian" else {}
+        options: dict[str, Any] = {"reg_covar": least} if self.family == "gaussian" else {}
         centers = np.zeros((C, D + 1))
         if self.family == "poisson":
             centers[:, -1] = np.log(max(y_mean, np.finfo(float).tiny))
@@ -602,6 +615,7 @@ def _checked_y(y: Any, n: int, family: str) -> NDArray[np.float64]:
         kind = "NaN" if np.isnan(values[i]) else str(values[i])
         least = ", not negative for family='poisson'" if family == "poisson" else ""
         raise ValueError(f"y must have finite numbers{least}, no NaN or infinity, got {kind} in row {i}.")
+    check_largest(float(np.abs(values).max()), values.dtype, 1, "y")
     return values
 
 

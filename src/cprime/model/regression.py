@@ -104,6 +104,11 @@ class Regression(Family, ABC):
         """Return derivatives of log p(y given x, c) by η and, if there is one, by σ²: (n, C) each."""
 
     @property
+    def n_exact(self) -> int:
+        """Number of components that fit their rows exactly, so that the likelihood has no maximum."""
+        return 0
+
+    @property
     def n_parameters(self) -> int:
         n = n_weights(self.weights) if self.gates is None else self.gates[1:].size
         return self.centers.size + n
@@ -257,6 +262,14 @@ class GaussianRegression(Regression):
         return super().n_parameters + self.n_components
 
     @property
+    def n_exact(self) -> int:
+        return max(self.n_collapsed, int(np.count_nonzero(self.noise_variances <= self._floor)))
+
+    @property
+    def _floor(self) -> float:
+        return max(self.reg_covar, float(np.finfo(float).tiny))
+
+    @property
     def least_variances(self) -> Any:
         return self.noise_variances
 
@@ -280,8 +293,7 @@ class GaussianRegression(Regression):
 
     def with_coefficients(self, centers: Doubles, variances: Doubles) -> Self:
         old = np.nanmax(np.append(variances, 0.0)) if self.noise_variances is None else self.noise_variances
-        least = max(self.reg_covar, np.finfo(float).tiny)
-        new = np.maximum(np.where(np.isnan(variances), old, variances), least)
+        new = np.maximum(np.where(np.isnan(variances), old, variances), self._floor)
         return replace(self, centers=centers, noise_variances=new)
 
 

@@ -436,7 +436,7 @@ def _of_regressions(rm: RegressionMixture, data: Data) -> StandardErrors:
     _check_size(model)
     C, P = model.centers.shape
     directions = helmert(C).T if C > 1 else np.empty((1, 0))
-    covariance = _inverse(data.each(_SumRegressionScores(model, directions)).matrix)
+    covariance = _inverse(data.each(_SumRegressionScores(model, directions)).matrix, "X and y")
     deviations, own = np.sqrt(np.diagonal(covariance)), np.arange(C)
     lines = deviations[: C * P].reshape(C, P)
     errors, n = {"coefs_": lines[:, :-1], "intercepts_": lines[:, -1]}, C * P
@@ -452,14 +452,14 @@ def _of_regressions(rm: RegressionMixture, data: Data) -> StandardErrors:
     return StandardErrors({name: getattr(rm, name) for name in errors}, errors, blocks, "information")
 
 
-def _inverse(information: Floats) -> Floats:
-    """Return the inverse of an information matrix; raise ValueError if it has none."""
+def _inverse(information: Floats, data: str = "X") -> Floats:
+    """Return the inverse of an information matrix; raise ValueError if it has none.    data: names of the arguments"""
     scale = np.sqrt(np.diagonal(information))
     if scale.all():
         values, vectors = np.linalg.eigh(information / np.outer(scale, scale))
         if values[0] > _LEAST_EIGENVALUE:
             return (vectors / values) @ vectors.T / np.outer(scale, scale)
     raise ValueError(
-        "X must determine all parameters, got a singular information matrix: a component has too few points, or two "
-        "components are equal. Use fewer components."
+        f"{data} must determine all parameters, got a singular information matrix: a component has too few "
+        "points, or two components are equal. Use fewer components."
     )

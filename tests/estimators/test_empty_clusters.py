@@ -157,3 +157,17 @@ def test_warning_points_at_the_caller():
     with pytest.warns(ConvergenceWarning) as caught:
         KMeans(3, random_state=0).fit(np.zeros((4, 1)))
     assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("search", ["full", "bounded", "graph", "exact", "estimated"])
+@pytest.mark.parametrize("n", [60, 3000])
+def test_the_center_of_an_empty_cluster_stays_if_centers_never_move_elsewhere(search, n):
+    X = np.random.default_rng(0).normal(size=(n, 3))
+    far = np.vstack([X[:6], [[99.0, 99.0, 99.0]]])
+    with pytest.warns(ConvergenceWarning, match="Number of distinct clusters"):
+        km = KMeans(7, init=far, search=search, jumps="never", random_state=0).fit(X)
+    assert np.array_equal(km.cluster_centers_[6], far[6])
+    assert km.converged_
+    assert km.n_relocated_ == 0
+    assert km.partial_fit(X).cluster_centers_[6].tolist() == far[6].tolist()
+    assert KMeans(7, init=far, search=search, jumps=False, random_state=0).fit(X).n_relocated_ == 1

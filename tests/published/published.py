@@ -201,3 +201,100 @@ def swaps(V, medoids):
             medoids[int(np.argmin(totals))] = candidate
             unchanged = 0
     return medoids
+
+
+def fuzzy_k_means(X, centers, memberships, m, n_iter):
+    """Run fuzzy k-means: memberships of the squared distances, then means with weights u^m."""
+    steps = []
+    for _ in range(n_iter):
+        u = memberships(np.square(cdist(X, centers)))
+        centers = means(X, u**m)
+        steps.append((centers,))
+    return steps
+
+
+def bezdek(m):
+    """Return memberships u_nc = 1 / Σ_k (d_nc/d_nk)^(2/(m−1)) as a function of squared distances: Bezdek 1981."""
+    return lambda squares: 1 / np.power(squares[:, :, np.newaxis] / squares[:, np.newaxis], 1 / (m - 1)).sum(axis=2)
+
+
+def entropy_regularized(lam):
+    """Return memberships u_nc ∝ exp(−d_nc²/λ) as a function of squared distances: Miyamoto & Mukaidono 1997."""
+    return lambda squares: np.exp(-squares / lam - logsumexp(-squares / lam, axis=1, keepdims=True))
+
+
+def quadratic_regularized(lam):
+    """Return memberships max(0, (ρ_n − d_nc²)/λ) of sum 1, with ρ_n found by sorting: Miyamoto & Umayahara 1998."""
+
+    def memberships(squares):
+        ordered, n = np.sort(squares, axis=1), np.arange(1, squares.shape[1] + 1)
+        thresholds = (ordered.cumsum(axis=1) + lam) / n
+        used = (ordered < thresholds).sum(axis=1)
+        rho = thresholds[np.arange(len(squares)), used - 1][:, np.newaxis]
+        return np.maximum(0, (rho - squares) / lam)
+
+    return memberships
+
+
+def spherical_k_means(X, centers, n_iter):
+    """Run spherical k-means: the center of greatest cosine, then sums scaled to length 1 (Dhillon & Modha 2001)."""
+    X, centers = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (X, centers))
+    steps = []
+    for _ in range(n_iter):
+        sums = one_of((X @ centers.T).argmax(axis=1), len(centers)).T @ X
+        centers = sums / np.linalg.norm(sums, axis=1, keepdims=True)
+        steps.append((centers,))
+    return steps
+
+
+def k_medians(X, centers, n_iter):
+    """Run k-medians: the center of least Manhattan distance, then medians (Bradley, Mangasarian & Street 1997)."""
+    steps = []
+    for _ in range(n_iter):
+        labels = cdist(X, centers, "cityblock").argmin(axis=1)
+        centers = np.array([np.median(X[labels == c], axis=0) for c in range(len(centers))])
+        steps.append((centers,))
+    return steps
+
+
+def classification_em(X, centers, variances, weights, n_iter):
+    """Run classification EM of spherical Gaussians: one component, then its mean, variance and share of the points."""
+    steps = []
+    for _ in range(n_iter):
+        log_p = np.log(weights) - X.shape[1] / 2 * np.log(variances) - np.square(cdist(X, centers)) / (2 * variances)
+        s = one_of(log_p.argmax(axis=1), len(centers))
+        centers = means(X, s)
+        variances = (s * np.square(cdist(X, centers))).sum(axis=0) / (X.shape[1] * s.sum(axis=0))
+        weights = s.mean(axis=0)
+        steps.append((centers, variances, weights))
+    return steps
+
+
+def student_t_mixture(X, centers, scales, weights, dof, n_iter):
+    """Run EM of t distributions with given ν: weights u = (ν + D)/(ν + δ) (Peel & McLachlan 2000).
+
+    Σ is divided by Σ_n q u, not Σ_n q, which converges sooner to the same matrices (Kent, Tyler & Vardi 1994).
+    """
+    steps, D = [], X.shape[1]
+    for _ in range(n_iter):
+        about = X[:, np.newaxis] - centers
+        delta = np.einsum("nci,cij,ncj->nc", about, np.linalg.inv(scales), about)
+        log_p = np.log(weights) - np.linalg.slogdet(scales)[1] / 2 - (dof + D) / 2 * np.log1p(delta / dof)
+        q = np.exp(log_p - logsumexp(log_p, axis=1, keepdims=True))
+        qu = q * (dof + D) / (dof + delta)
+        centers, weights = means(X, qu), q.mean(axis=0)
+        about = X[:, np.newaxis] - centers
+        scales = np.einsum("nc,nci,ncj->cij", qu, about, about) / qu.sum(axis=0)[:, np.newaxis, np.newaxis]
+        steps.append((centers, scales, weights))
+    return steps
+
+
+def linear_mixture(log_p, m_step, parameters, weights, n_iter):
+    """Run EM of densities log p(x given c) = log_p(parameters), whose M-step is `m_step` of the responsibilities."""
+    steps = []
+    for _ in range(n_iter):
+        joint = np.log(weights) + log_p(parameters)
+        q = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
+        parameters, weights = m_step(q), q.mean(axis=0)
+        steps.append((parameters, weights))
+    return steps

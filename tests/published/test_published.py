@@ -5,10 +5,20 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
-from scipy.stats import norm
+from scipy.stats import norm, poisson
 
 import published
-from cprime import GaussianMixture, KMeans, KMedoids, SoftKMeans
+from cprime import (
+    CategoricalMixture,
+    FuzzyKMeans,
+    GaussianMixture,
+    KMeans,
+    KMedians,
+    KMedoids,
+    PoissonMixture,
+    SoftKMeans,
+    StudentTMixture,
+)
 from cprime._utils.random import Key, Purpose, seed_of
 from cprime.search import Papers
 from cprime.search.papers import random_lists, random_sets
@@ -223,3 +233,78 @@ def test_the_posterior_partition_is_the_published_one():
     mu, sd = fit.components.means[:, 0], np.sqrt(fit.components.covariances[:, 0, 0])
     for change in np.vstack([np.eye(4), -np.eye(4)]) * 1e-3:
         assert loss(mu + change[:2], sd + change[2:]) > losses[-1] - 1e-7
+
+
+FUZZY = {
+    "Bezdek": (published.bezdek(2.5), 2.5, {"m": 2.5}),
+    "entropy": (published.entropy_regularized(3.0), 1, {"regularizer": "entropy", "regularization": 3.0}),
+    "quadratic": (published.quadratic_regularized(9.0), 1, {"regularizer": "quadratic", "regularization": 9.0}),
+}
+
+
+@pytest.mark.parametrize("name", FUZZY)
+def test_fuzzy_k_means_is_the_published_algorithm(X, name):
+    memberships, m, options = FUZZY[name]
+    centers = start(X) + 0.1  # no point is at the position of a center
+    expected = published.fuzzy_k_means(X, centers, memberships, m, N_ITER)
+    steps, _ = recorded(FuzzyKMeans(C, init=centers, **options), X, ["cluster_centers_"])
+    assert_equal(steps, expected[: len(steps)], ["centers"])
+
+
+def test_spherical_k_means_is_the_published_algorithm(X):
+    steps, _ = recorded(KMeans(C, metric="cosine", init=start(X), search="full"), X, ["cluster_centers_"])
+    assert_equal(steps, published.spherical_k_means(X, start(X), N_ITER)[: len(steps)], ["centers"])
+
+
+def test_k_medians_is_the_published_algorithm(X):
+    expected = published.k_medians(X, start(X), N_ITER)
+    steps, _ = recorded(KMedians(C, init=start(X)), X, ["cluster_centers_"])
+    assert_equal(steps, expected[: len(steps)], ["centers"])
+
+
+def test_classification_em_is_the_published_algorithm(X):
+    expected = published.classification_em(X, start(X), np.ones(C), np.full(C, 1 / C), N_ITER)
+    gm = GaussianMixture(C, covariance_type="spherical", assignment="hard", search="full", reg_covar=0)
+    gm.set_params(means_init=start(X), precisions_init=np.ones(C), weights_init=np.full(C, 1 / C))
+    steps, _ = recorded(gm, X, ["means_", "covariances_", "weights_"])
+    assert len(steps) > 4
+    assert_equal(steps, expected[: len(steps)], ["means", "variances", "weights"])
+
+
+def test_mixture_of_t_distributions_is_the_published_algorithm(X):
+    scales = np.array([np.eye(X.shape[1])] * C)
+    expected = published.student_t_mixture(X, start(X), scales, np.full(C, 1 / C), 4.0, N_ITER)
+    tm = StudentTMixture(C, dof=4.0, n_active=None, momentum=False, search="full", reg_covar=0)
+    tm.set_params(means_init=start(X), precisions_init=scales, weights_init=np.full(C, 1 / C))
+    steps, _ = recorded(tm, X, ["means_", "covariances_", "weights_"])
+    assert_equal(steps, expected[: len(steps)], ["means", "scales", "weights"])
+
+
+def test_mixture_of_poisson_counts_is_the_published_algorithm():
+    counts = np.random.default_rng(0).poisson(np.repeat([[1.0, 9.0], [20.0, 2.0], [6.0, 6.0]], 60, axis=0))
+    rates, weights = counts[[0, 70, 130]] + 0.5, np.full(3, 1 / 3)
+    expected = published.linear_mixture(
+        lambda r: poisson.logpmf(counts[:, np.newaxis], r).sum(axis=2),
+        lambda q: published.means(counts, q), rates, weights, N_ITER,
+    )  # fmt: skip
+    pm = PoissonMixture(3, n_active=None, search="full", rates_init=rates, weights_init=weights)
+    steps, _ = recorded(pm.set_params(assignment="soft"), counts, ["rates_", "weights_"])
+    assert_equal(steps[:2], expected[:2], ["rates", "weights"])
+
+
+def test_latent_class_analysis_is_the_published_algorithm():
+    rng = np.random.default_rng(0)
+    codes = np.vstack([rng.choice(3, (80, 4), p=p) for p in ([0.7, 0.2, 0.1], [0.1, 0.2, 0.7])])
+    one_hot = np.eye(3)[codes]  # (N, D, 3)
+    first, weights = rng.dirichlet(np.ones(3), (2, 4)), np.array([0.4, 0.6])
+    expected = published.linear_mixture(
+        lambda p: np.einsum("ndk,cdk->nc", one_hot, np.log(p)),
+        lambda q: np.einsum("nc,ndk->cdk", q, one_hot) / q.sum(axis=0)[:, np.newaxis, np.newaxis],
+        first, weights, N_ITER,
+    )  # fmt: skip
+    cm = CategoricalMixture(
+        2, n_active=None, search="full", probabilities_init=list(first.swapaxes(0, 1)), weights_init=weights
+    )
+    steps, _ = recorded(cm, codes, ["probabilities_", "weights_"])
+    expected = [(p.swapaxes(0, 1), w) for p, w in expected]
+    assert_equal(steps[:2], expected[:2], ["probabilities", "weights"])

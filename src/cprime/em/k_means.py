@@ -1,8 +1,8 @@
 """Stages of k-means: exchange steps (Hartigan & Wong) with jumps of centers across the data, then Lloyd's steps.
 
 A stage is a phase of a fit that proposes passes over the data and evaluates them. If few points are reassigned, the
-sums Σ w x of clusters are updated only for these points. The center of an empty cluster is moved to a point. Each pass
-also computes σ² from the error J by eq. (14) of Lücke & Forster 2019, so the free energy F is that of eq. (15).
+sums Σ w x of clusters are updated only for these points. The center of an empty cluster is moved to a point, or stays.
+Each pass also computes σ² from the error J by eq. (14) of Lücke & Forster 2019, so the free energy F is that of eq. (15).
 """
 
 import logging
@@ -61,6 +61,7 @@ class Settings:
     eq. 21): a point is reassigned only to a center that is nearer by the factor 1 + ε
     incremental: whether the sums Σ w x of clusters may be updated for reassigned points only
     is_last_lazy: whether the last pass also uses `epsilon`; if not, it assigns points to their nearest centers
+    relocates: whether the center of an empty cluster is moved to a point; if not, it stays
     labels (N,): known cluster of each point, −1 if it is unknown; or None. Points with a label are not relocated
     least_shift [data unit²]: if given, it replaces `tol`: Lloyd's steps end once Σ_c ‖μ_c^new − μ_c‖² is at most this
     """
@@ -71,6 +72,7 @@ class Settings:
     incremental: bool = False
     least_shift: float | None = None
     is_last_lazy: bool = False
+    relocates: bool = True
     labels: NDArray[np.int32] | None = field(default=None, compare=False)
 
 
@@ -162,15 +164,18 @@ class _KMeans(FirstStage):
                 sums[wins.sums.ids] += wins.sums.sums
                 sums[counts == 0] = 0.0
         unmoved = before.stepped and totals.tally.n_moved == 0
-        settled = unmoved and bool(counts.all())
+        relocates = self.settings.relocates and not counts.all()
+        settled = unmoved and not relocates
         squares, n_relocated = J, 0
         if settled:
             new = model.with_variance(J / weight)
-        else:
+        elif relocates:
             new, counts, sums, error, n_relocated = relocate_empty(
                 data, model, counts, sums, J, wins.members, self.settings.labels
             )
             new, squares = new.recentred(counts, sums, error)
+        else:
+            new, squares = model.recentred(counts, sums, J)
         progress = Progress(
             last=J,
             n_steps=before.n_steps + 1,

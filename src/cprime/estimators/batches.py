@@ -15,8 +15,8 @@ from cprime.estimators.validation import (
     check_common,
     check_decay,
     check_enough,
-    check_flag_or_auto,
     check_integer,
+    check_jumps,
     resolve_search,
 )
 from cprime.estimators.watching import restore_on_error
@@ -129,7 +129,7 @@ def centers_jump(k_means: Any) -> bool:
     "auto" is true if neither the initialization nor an exact search is chosen by name, because algorithms chosen by
     name, such as MacQueen's from given centers, are not altered.
     """
-    wanted, init = check_flag_or_auto(k_means.jumps, "jumps"), k_means.init
+    wanted, init = check_jumps(k_means.jumps), k_means.init
     if k_means.n_clusters == 1:
         return False
     if wanted is None:

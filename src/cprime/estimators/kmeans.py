@@ -75,10 +75,11 @@ class KMeans(NearestCenter, Clusterer):
     max_iter : int, default=300
     tol : float, default=1e-4
         A start has converged if J changes by no more than this share of J, or if no point is reassigned.
-    jumps : bool or "auto", default="auto"
+    jumps : bool, "auto" or "never", default="auto"
         Whether centers jump across the data: two close clusters are united, and the center that becomes free divides
         another cluster. Jumps lead to better optima, mostly the best known one. "auto" is True for a graph search, and
-        if search and init are "auto" and rows are not sparse. Needs epsilon=0.
+        if search and init are "auto" and rows are not sparse. Needs epsilon=0. The center of an empty cluster is moved
+        to the point farthest from its center, except with "never", where it stays, as in the published algorithms.
     epsilon : float, default=0.0
         Laziness of lazy-k-means: a point is reassigned only to a center that is nearer by the factor 1 + epsilon (eq.
         21 of Lücke & Forster). 0 is k-means. `labels_`, `inertia_` and `lower_bound_` are those of the nearest centers,

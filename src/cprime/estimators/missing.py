@@ -165,8 +165,10 @@ def plan_of_missing(k_means: Any, data: Data) -> em.FitPlan:
         raise ValueError(f"missing='marginal' needs metric='euclidean', got {k_means.metric!r}.")
     if check_real(k_means.epsilon, "epsilon", 0.0):
         raise ValueError(f"missing='marginal' needs epsilon=0 where numbers are missing, got {k_means.epsilon}.")
-    if k_means.jumps is True:
-        raise ValueError("missing='marginal' needs jumps='auto' or False where numbers are missing, got True.")
+    if k_means.jumps is True or k_means.jumps == "never":
+        raise ValueError(
+            f"missing='marginal' needs jumps='auto' or False where numbers are missing, got {k_means.jumps!r}."
+        )
     search = resolve_search(k_means, k_means.n_clusters, 1, data.n_weighted)
     if search.stores_bounds:
         raise ValueError("missing='marginal' needs another search than 'bounded' where numbers are missing.")

@@ -84,7 +84,11 @@ class KMeansOptions(Options):
         epsilon = check_real(self.epsilon, "epsilon", 0.0)
         jumps = resolve_jumps(self, search, epsilon, data.sparse)
         lazy = epsilon > 0 and search.final_assignment == "found"
-        settings = em.Settings(self.max_iter, self.tol, epsilon, search.incremental, self.least_shift, lazy, labels)
+        settings = em.Settings(
+            *(self.max_iter, self.tol, epsilon, search.incremental, self.least_shift, lazy),
+            relocates=self.jumps != "never",
+            labels=labels,
+        )
         exchanges, regroups = jumps and search.exchanges, search.regroups(data)
         stage, improved = (em.Exchange if exchanges else em.Lloyd)(settings), jumps and not exchanges
         return em.FitPlan(1, search, stage, regroups, jumps=exchanges, improved=improved, is_last_lazy=lazy)

@@ -20,7 +20,7 @@ from cprime.estimators.constraints import n_fixed, refuse_labels
 from cprime.estimators.fitted import centers_of, data_for, size_of
 from cprime.estimators.opening import as_training_data
 from cprime.estimators.solutions import history_of
-from cprime.estimators.validation import check_integer
+from cprime.estimators.validation import check_integer, check_jumps
 from cprime.execution import Data
 from cprime.kernels import computing
 from cprime.model.unit import directions
@@ -141,7 +141,7 @@ def _k_means_fits(estimator: Any, start: _Start, before: NDArray, X: Any, sample
     """
     fit = clone(estimator).set_params(n_clusters=len(start.centers), n_init=1, checkpoint=None)
     fit.init = _KnownStart(start.centers, start.successors[before])
-    adapts = isinstance(fit.jumps, str) and fit.epsilon == 0 and fit.missing == "error" and not issparse(X)
+    adapts = check_jumps(fit.jumps) is None and fit.epsilon == 0 and fit.missing == "error" and not issparse(X)
     adapts &= fit.fixed is None
     if adapts:
         fit.jumps = False

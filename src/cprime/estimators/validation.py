@@ -43,14 +43,26 @@ SEARCHES = {  # For each name that the argument `search` accepts: the search, wi
 }
 
 
-def check_flag_or_auto(value: Any, name: str) -> bool | None:
-    """Return `value` as a bool, or None if it is "auto"; raise TypeError or ValueError for other values."""
+def check_flag_or_auto(value: Any, name: str, others: tuple[str, ...] = ()) -> bool | None:
+    """Return `value` as a bool, or None if it is "auto"; raise TypeError or ValueError for other values.
+
+    others: further words that the caller accepts, for the message
+    """
     if isinstance(value, str):
-        check_choice(value, name, ("auto",))
+        check_choice(value, name, ("auto", *others))
         return None
     if not isinstance(value, bool | np.bool_):
-        raise TypeError(f'{name} must be "auto" or a bool, got {value!r}.')
+        words = " or ".join(f'"{word}"' for word in ("auto", *others))
+        raise TypeError(f"{name} must be {words} or a bool, got {value!r}.")
     return bool(value)
+
+
+def check_jumps(value: Any) -> bool | None:
+    """Return whether centers jump by the argument `jumps`; None if it is "auto".
+
+    Raises TypeError or ValueError if it is neither a bool nor "auto" nor "never".
+    """
+    return False if isinstance(value, str) and value == "never" else check_flag_or_auto(value, "jumps", ("never",))
 
 
 def check_loop(estimator: Any) -> int:
@@ -250,7 +262,7 @@ def are_many(n_components: int, n_points: int) -> bool:
 
 
 def resolve_jumps(estimator: Any, search: Search, epsilon: float, sparse: bool) -> bool:
-    """Return whether centers jump in a k-means fit, for the estimator's argument `jumps` (a bool or "auto").
+    """Return whether centers jump in a k-means fit, for the estimator's argument `jumps`.
 
     A jump merges two clusters and uses the center that becomes free to split another cluster.
     "auto" is True for a graph search. For other searches it is True if the arguments `search` and `init` are "auto" as
@@ -258,7 +270,7 @@ def resolve_jumps(estimator: Any, search: Search, epsilon: float, sparse: bool) 
     are slow for sparse rows. If there is only one cluster, or some centers are fixed, the result is False.
     epsilon: tolerance of lazy-k-means, which must be 0 if centers jump    sparse: whether rows are sparse
     """
-    wanted = check_flag_or_auto(estimator.jumps, "jumps")
+    wanted = check_jumps(estimator.jumps)
     if wanted and epsilon:
         raise ValueError(f"jumps=True needs epsilon=0, got {epsilon}.")
     fixed = getattr(estimator, "fixed", None) is not None

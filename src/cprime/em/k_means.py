@@ -2,7 +2,7 @@
 
 A stage is a phase of a fit that proposes passes over the data and evaluates them. If few points are reassigned, the
 sums Σ w x of clusters are updated only for these points. The center of an empty cluster is moved to a point, or stays.
-Each pass also computes σ² from the error J by eq. (14) of Lücke & Forster 2019, so the free energy F is that of eq. (15).
+Each pass also computes σ² from the error J by eq. (14) of Lücke & Forster 2019, so F is that of eq. (15).
 """
 
 import logging

@@ -8,7 +8,7 @@ from sklearn.mixture import GaussianMixture as ScikitLearn
 from cprime import GaussianMixture, KMeans
 from cprime.theory import Gaussians, fit_assignment, partition, partition_loss, posterior_loss
 
-ALGORITHMS = [("hard", "equal"), ("hard", "free"), ("soft", "equal"), ("soft", "free"), ("posterior", "equal")]
+ALGORITHMS = [(a, w) for a in ("hard", "soft", "posterior") for w in ("equal", "free")]
 START = Gaussians.spherical([[0, 0], [3, 0], [0, 4]], 1.0, [0.3, 0.3, 0.4])
 
 
@@ -168,7 +168,6 @@ def test_variances_have_a_floor():
         ({"assignment": "other"}, "assignment must be one of"),
         ({"weights": "other"}, "weights must be one of"),
         ({"covariance_type": "diag"}, "covariance_type must be one of"),
-        ({"assignment": "posterior", "weights": "free"}, "weights must be 'equal'"),
         ({"X": np.zeros((9, 3))}, "X has 3 features, but start has 2"),
         ({"X": np.zeros((2, 2))}, "n_samples=2 should be >= 3"),
         ({"max_iter": 0}, "max_iter == 0"),
@@ -185,10 +184,7 @@ def test_the_start_must_be_gaussians():
         fit_assignment(data(), 3)
 
 
-ASSIGNMENTS = [("hard", "equal"), ("hard", "free"), ("soft", "equal"), ("soft", "free"), ("posterior", "equal")]
-
-
-@pytest.mark.parametrize(("assignment", "weights"), ASSIGNMENTS)
+@pytest.mark.parametrize(("assignment", "weights"), ALGORITHMS)
 def test_a_weight_is_a_repetition_and_a_weight_of_zero_no_point(assignment, weights):
     rng = np.random.default_rng(2)
     X = np.concatenate([rng.normal(size=(120, 2)), rng.normal(size=(120, 2)) + 3])
@@ -201,7 +197,7 @@ def test_a_weight_is_a_repetition_and_a_weight_of_zero_no_point(assignment, weig
     assert not np.allclose(one.components.means, fit_assignment(X, start, **given).components.means, atol=1e-3)
 
 
-@pytest.mark.parametrize(("assignment", "weights"), ASSIGNMENTS)
+@pytest.mark.parametrize(("assignment", "weights"), ALGORITHMS)
 def test_blocks_of_rows_change_no_more_than_rounding(assignment, weights, monkeypatch):
     X = np.random.default_rng(3).normal(size=(300, 2))
     start = Gaussians.spherical([[0.0, 0.0], [1.0, 1.0], [50.0, 50.0], [60.0, 60.0]], [1.0, 1.0, 1.0, 1.0])
@@ -232,5 +228,24 @@ def test_steps_of_fixed_size_follow_the_gradient():
 
 def test_steps_of_fixed_size_need_spherical_components_and_posterior_assignment():
     start = Gaussians.spherical([-1, 1], 1)
-    with pytest.raises(ValueError, match="method='gradient' needs assignment='posterior' and covariance_type"):
+    with pytest.raises(ValueError, match="method='gradient' needs assignment='posterior', weights='equal' and"):
         fit_assignment(start.sample(50, 0), start, method="gradient")
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "spherical"])
+def test_posterior_assignment_with_free_weights_minimizes_the_weighted_loss(covariance_type):
+    X, w = data(n=300), np.random.default_rng(3).uniform(0.5, 2, 300)
+    given = {"assignment": "posterior", "weights": "free", "covariance_type": covariance_type, "sample_weight": w}
+    fit = fit_assignment(X, START, tol=1e-12, **given)
+
+    def loss(P):
+        return w @ posterior_loss(P.log_densities(X) + np.log(P.weights), unit="nats")[0] / w.sum()
+
+    found = fit.components
+    assert fit.losses[-1] == pytest.approx(loss(found), rel=1e-9)
+    assert fit.losses[-1] < fit_assignment(X, START, tol=1e-12, max_iter=3, **given).losses[-1] < fit.losses[0]
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        weights = found.weights * np.exp(1e-3 * rng.standard_normal(3))
+        means = found.means + 1e-3 * rng.standard_normal((3, 2))
+        assert loss(Gaussians(means, found.covariances, weights / weights.sum())) >= fit.losses[-1] - 1e-10

@@ -82,6 +82,9 @@ def fit_assignment(
     - "soft": EM, with equal or free weights.
     - "posterior", weights "equal": descent on the posterior loss (45) by SciPy's L-BFGS-B with its exact gradient, or
       by the steps of fixed size of the source.
+    - "posterior", weights "free": the same with α_b P_b(x) in place of P_b(x), so the loss (14) of this partition.
+
+    The argument `assignment` of every mixture of the library has hard and soft assignment of other families.
 
     Arrays of N×C numbers are computed in blocks of rows, so memory is O(C D² + N D).
 
@@ -100,7 +103,7 @@ def fit_assignment(
         Covariance of each component: its own matrix, or its own σ_b² I.
     method : {"l-bfgs", "gradient"}, default="l-bfgs"
         How posterior assignment descends: "gradient" takes steps of fixed size along the derivatives by means and
-        standard deviations, as section 6 of the source does; it needs covariance_type="spherical".
+        standard deviations, as section 6 of the source does; it needs equal weights and covariance_type="spherical".
     step : float, default=0.05
         Size of the steps of method="gradient", in data unit² per bit.
     max_iter : int, default=1000
@@ -121,7 +124,7 @@ def fit_assignment(
     Raises
     ------
     ValueError
-        If an argument is out of its range, or posterior assignment is combined with free weights.
+        If an argument is out of its range, or does not go with others.
 
     Examples
     --------
@@ -152,18 +155,16 @@ def fit_assignment(
     if weights == "equal":
         start = start.with_equal_weights()
     shape = SHAPES[covariance_type](X.shape[1])
-    if method == "gradient" and (assignment, covariance_type) != ("posterior", "spherical"):
+    if method == "gradient" and (assignment, weights, covariance_type) != ("posterior", "equal", "spherical"):
         raise ValueError(
-            "method='gradient' needs assignment='posterior' and covariance_type='spherical', got "
-            f"{assignment!r} and {covariance_type!r}."
+            "method='gradient' needs assignment='posterior', weights='equal' and covariance_type='spherical', got "
+            f"{assignment!r}, {weights!r} and {covariance_type!r}."
         )
     if assignment == "posterior":
-        if weights == "free":
-            raise ValueError("weights must be 'equal' where assignment='posterior', got 'free'.")
         if method == "gradient":
             path, losses, converged = take_steps(X, given, start, step, max_iter, tol, reg_covar)
         else:
-            path, losses, converged = descend(X, given, start, shape, max_iter, tol, reg_covar)
+            path, losses, converged = descend(X, given, start, weights == "free", shape, max_iter, tol, reg_covar)
         return AssignmentFit(path[-1], path, losses, len(path) - 1, converged)
     return _alternate(X, given, start, assignment == "hard", weights, shape, max_iter, tol, reg_covar)
 

@@ -11,10 +11,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import Bounds, brentq, minimize
-from scipy.special import logsumexp, xlogy
+from scipy.special import log_softmax, logsumexp, xlogy
 
 from cprime.sources import array_of
-from cprime.theory.mixtures import Floats, Gaussians
+from cprime.theory.mixtures import Floats, Gaussians, log_weights
 from cprime.theory.partition import blocks, log_posterior, nats_per
 
 
@@ -222,45 +222,65 @@ SHAPES: dict[str, Callable[[int], CovarianceShape]] = {shape.name: shape for sha
 
 
 def descend(
-    X: Floats, weights: Floats, start: Gaussians, shape: CovarianceShape, max_iter: int, tol: float, reg_covar: float
+    X: Floats,
+    weights: Floats,
+    start: Gaussians,
+    free: bool,
+    shape: CovarianceShape,
+    max_iter: int,
+    tol: float,
+    reg_covar: float,
 ) -> tuple[list[Gaussians], list[float], bool]:
     """Minimize the posterior loss −Σ_c q_c log p(x | c), averaged over the rows x of X, by L-BFGS-B from `start`.
 
     Return the Gaussians after each step, their losses [nats per point], and whether the optimizer converged.
+    free: whether α_c p(x | c) replaces p(x | c), with weights α_c that are parameters, too
 
     Data and means are shifted and scaled by the mean and the spread of the start, so that the result does not depend on
     scale and origin of the data.
     """
     D, share = X.shape[1], weights / weights.sum()
     unit, origin = float(np.sqrt(np.square(start.standard_deviations).mean())), start.means.mean(axis=0)
-    X, start = (X - origin) / unit, Gaussians((start.means - origin) / unit, start.covariances / unit**2)
+    X = (X - origin) / unit
+    start = Gaussians((start.means - origin) / unit, start.covariances / unit**2, start.weights)
     least_variance = max(reg_covar, np.finfo(float).tiny) / unit**2
 
-    def parameters(vector: Floats) -> tuple[Floats, Floats]:
-        """Return means (C, D) and factors L (C, D, D) of precisions L Lᵀ from the vector that the optimizer changes."""
-        means, numbers = np.split(vector, [start.means.size])
-        return means.reshape(start.means.shape), shape.factors(numbers.reshape(start.n_components, -1))
+    C = start.n_components
+    n_weights = C if free else 0
+
+    def parameters(vector: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return means (C, D), factors L (C, D, D) of precisions L Lᵀ, and log α (C,) (0 if α is not free).
+
+        vector: what the optimizer changes
+        """
+        means, numbers, logits = np.split(vector, [start.means.size, len(vector) - n_weights])
+        log_alpha = log_softmax(logits) if free else np.zeros(C)
+        return means.reshape(start.means.shape), shape.factors(numbers.reshape(C, -1)), log_alpha
 
     def objective(vector: Floats) -> tuple[float, NDArray[np.float64]]:
-        means, factors = parameters(vector)
+        means, factors, log_alpha = parameters(vector)
+        by_alpha = np.zeros(C)
         log_scale = np.log(np.einsum("cii->ci", factors)).sum(axis=1) - D / 2 * np.log(2 * np.pi)
         total, by_means, by_factors = 0.0, np.zeros(means.shape), np.zeros(factors.shape)
         for rows in blocks(len(X), len(means) * D):
             centered = X[rows][np.newaxis] - means[:, np.newaxis]
             scaled = centered @ factors
             log_p = (log_scale[:, np.newaxis] - 0.5 * np.square(scaled).sum(axis=2)).T
-            loss, derivatives = posterior_loss(log_p, unit="nats")
+            loss, derivatives = posterior_loss(log_p + log_alpha, unit="nats")
             slope = share[rows] * derivatives.T
             total += float(share[rows] @ loss)
+            by_alpha += slope.sum(axis=1)
             by_means += np.einsum("cij,cj->ci", factors, np.einsum("cn,cnj->cj", slope, scaled))
             by_factors -= np.einsum("cn,cni,cnj->cij", slope, centered, scaled)
             inverse_diagonals = 1 / np.einsum("cii->ci", factors)
             by_factors += slope.sum(axis=1)[:, np.newaxis, np.newaxis] * inverse_diagonals[:, np.newaxis] * np.eye(D)
-        return total, np.concatenate([by_means.ravel(), shape.slopes(factors, by_factors).ravel()])
+        by_logits = (by_alpha - np.exp(log_alpha) * by_alpha.sum())[:n_weights]
+        return total, np.concatenate([by_means.ravel(), shape.slopes(factors, by_factors).ravel(), by_logits])
 
-    begin = np.concatenate([start.means.ravel(), shape.numbers(start).ravel()])
+    logits = log_weights(start.weights)[:n_weights]
+    begin = np.concatenate([start.means.ravel(), shape.numbers(start).ravel(), logits])
     upper = np.where(shape.is_logarithm, -0.5 * np.log(least_variance), np.inf)
-    limits = np.concatenate([np.full(start.means.size, np.inf), np.tile(upper, start.n_components)])
+    limits = np.concatenate([np.full(start.means.size, np.inf), np.tile(upper, C), np.full(n_weights, np.inf)])
     visited = [begin]
     found = minimize(
         objective,
@@ -272,9 +292,10 @@ def descend(
         options={"maxiter": max_iter, "gtol": np.sqrt(tol), "ftol": 0.0},
     )
     path = []
-    for means, factors in map(parameters, visited):
+    for means, factors, log_alpha in map(parameters, visited):
         covariances: Floats = np.asarray(np.linalg.inv(factors @ factors.transpose(0, 2, 1)), dtype=np.float64)
-        path.append(Gaussians(origin + unit * means, unit**2 * covariances))
+        alpha = np.exp(log_alpha) if free else start.weights
+        path.append(Gaussians(origin + unit * means, unit**2 * covariances, alpha))
     return path, [objective(v)[0] + D * np.log(unit) for v in visited], bool(found.success)
 
 

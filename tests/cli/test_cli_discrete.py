@@ -1,4 +1,4 @@
-"""Mixtures of counts and of categories on the command line."""
+"""Models on the command line beside k-means, Gaussian and t mixtures."""
 
 import csv
 import io
@@ -7,7 +7,16 @@ import numpy as np
 import pytest
 
 import cprime as package
-from cprime import CategoricalMixture, MixedMixture, PoissonMixture
+from cprime import (
+    BayesianGaussianMixture,
+    CategoricalMixture,
+    DPMeans,
+    Exposed,
+    LaplaceMixture,
+    MixedMixture,
+    PoissonMixture,
+    VonMisesFisherMixture,
+)
 
 pa = pytest.importorskip("pyarrow")
 pd = pytest.importorskip("pandas")
@@ -103,10 +112,19 @@ def test_categories_that_are_missing_or_unknown_are_named(cprime, fails, survey,
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("-m", "poisson", "--scale"), "'--scale': needs -m kmeans or gmm or student-t."),
-        (("-m", "poisson", "--missing", "mean"), "'mean' needs -m kmeans or gmm or student-t."),
+        (
+            ("-m", "poisson", "--scale"),
+            "'--scale': needs -m kmeans or gmm or student-t or bayesian",
+        ),
+        (
+            ("-m", "poisson", "--missing", "mean"),
+            "'mean' needs -m kmeans or gmm or student-t or bayesian",
+        ),
         (("-m", "categorical", "--max-memory", "1GB"), "'--max-memory': needs -m kmeans or gmm or student-t."),
-        (("-m", "categorical", "--covariance-type", "diag"), "'--covariance-type': needs -m gmm or student-t."),
+        (
+            ("-m", "categorical", "--covariance-type", "diag"),
+            "'--covariance-type': needs -m gmm or student-t",
+        ),
         (("-m", "categorical", "--metric", "cosine"), "'--metric': needs -m kmeans."),
     ],
 )
@@ -150,3 +168,90 @@ def test_a_sweep_compares_covariance_types(cprime, write, tmp_path):
     assert (found["best"], found["best_covariance_type"]) == (2, "tied_spherical")
     assert found["covariance_type"] == ["tied_spherical"] * 3 + ["diag"] * 3
     assert package.load(model).covariance_type_ == "tied_spherical"
+
+
+def test_exposures_are_a_column_of_the_file(cprime, fails, write, tmp_path):
+    rng = np.random.default_rng(0)
+    hours = rng.uniform(1, 50, 400)
+    X = rng.poisson(hours[:, np.newaxis] * np.repeat([[1.0, 5.0], [4.0, 2.0]], 200, axis=0))
+    source, path = write("counts.csv", {"a": X[:, 0], "h": hours, "b": X[:, 1]}), tmp_path / "m.safetensors"
+    hours = pd.read_csv(source)["h"].to_numpy()
+    args = ("fit", source, "-m", "poisson", "-k", 2, "--threads", 1, "--exposure", "h", "--bounds", "-o", path)
+    figures = cprime(*args, "--json").json
+    expected = PoissonMixture(2, random_state=0, n_threads=1).fit(Exposed(X.astype(float), hours))
+    found = package.load(path)
+    np.testing.assert_allclose(found.rates_, expected.rates_, rtol=1e-9)
+    assert (figures["n_samples"], list(found.feature_names_in_)) == (400, ["a", "b"])
+    assert figures["free_energy"] == pytest.approx(expected.bounds(Exposed(X.astype(float), hours)).free_energy)
+    out = tmp_path / "l.csv"
+    options = ("--exposure", "h", "--score", "--chunk-rows", 90, "-o", out, "-q")
+    assert cprime("predict", path, source, *options).code == 0
+    rows = pd.read_csv(out)
+    np.testing.assert_array_equal(rows["label"], expected.labels_)
+    np.testing.assert_allclose(rows["score"], expected.score_samples(Exposed(X.astype(float), hours)), rtol=1e-6)
+    assert cprime(*args, "--init", path, "-q").code == 0
+    assert "has no column 'x'" in fails("fit", source, *args[2:6], "--exposure", "x", "-o", path)
+    kmeans = tmp_path / "k.safetensors"
+    assert cprime("fit", source, "-k", 2, "--drop", "h", "-o", kmeans, "-q").code == 0
+    assert "--exposure needs a Poisson mixture" in fails("predict", kmeans, source, "--exposure", "h", "-o", out)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("-k", 2, "--exposure", "b"), "'--exposure': needs -m poisson."),
+        (("-k", 2, "-m", "poisson", "--exposure", "b", "--checkpoint", "run"), "cannot be given with --exposure."),
+        (("-m", "dp-means"), "Missing option '--penalty'."),
+        (("-m", "dp-means", "--penalty", 0), "'--penalty': 0.0 is not in the range x>0."),
+        (("-m", "dp-means", "--penalty", 3, "-k", 2), "'-k': cannot be given with -m dp-means."),
+        (("-m", "dp-means", "--penalty", 3, "--n-init", 2), "'--n-init': cannot be given with -m dp-means."),
+        (("-m", "dp-means", "--penalty", 3, "--init", "random"), "'random' is no start of -m dp-means: auto."),
+        (("-m", "dp-means", "--penalty", 3, "--missing", "marginal"), "'marginal' needs -m"),
+        (("-k", 2, "--penalty", 3), "'--penalty': needs -m dp-means."),
+        (("-k", 2, "-m", "bayesian", "--weights", "equal"), "'--weights': needs -m"),
+        (("-k", 2, "-m", "laplace", "--covariance-type", "full"), "covariance_type"),
+        (("-k", 2, "-m", "von-mises-fisher", "--scale"), "'--scale': needs -m"),
+        (("-m", "gmm"), "Missing option '-k' / '--n-components'."),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(options, message, cprime, counts, tmp_path):
+    outcome = cprime("fit", counts[0], *options, "-o", tmp_path / "m.safetensors")
+    assert outcome.code == 2
+    assert message in outcome.err.replace("--covariance-type", "covariance_type")
+
+
+MORE = {
+    "bayesian": (BayesianGaussianMixture(2, random_state=0, n_threads=1), ("-k", 2)),
+    "laplace": (LaplaceMixture(2, random_state=0, n_threads=1), ("-k", 2)),
+    "von-mises-fisher": (VonMisesFisherMixture(2, random_state=0, n_threads=1), ("-k", 2)),
+    "dp-means": (DPMeans(60.0, random_state=0, n_threads=1), ("--penalty", 60)),
+}
+
+
+@pytest.mark.parametrize("model", MORE)
+def test_other_models_are_fitted_as_in_python(model, cprime, counts, tmp_path):
+    (source, X), path, out = counts, tmp_path / "m.safetensors", tmp_path / "l.csv"
+    estimator, options = MORE[model]
+    options = ("-m", model, *options, "--threads", 1, "-o", path)
+    figures = cprime("fit", source, *options, "--bounds", "--json").json
+    expected = estimator.fit(X.astype(float))
+    assert figures["model"] == cprime("info", path, "--json").json["model"] == model
+    assert figures["free_energy"] == pytest.approx(expected.bounds(X.astype(float)).free_energy)
+    distance = ("--distance",) if hasattr(expected, "nearest") else ("--score", "--proba")
+    assert cprime("predict", path, source, *distance, "-o", out, "-q").code == 0
+    np.testing.assert_array_equal(pd.read_csv(out)["label"], expected.predict(X))
+    assert cprime("report", path, source, "-o", tmp_path / "r.html", "-q").code == 0
+    assert cprime("fit", source, *options, "--init", path, "-q").code == 0
+    if model != "von-mises-fisher":
+        assert cprime("fit", source, *options, "--scale", "-q").code == 0
+        assert cprime("predict", path, source, "-o", out, "-q").code == 0
+
+
+def test_dp_means_finds_the_number_of_clusters(cprime, counts, tmp_path):
+    (source, X), path = counts, tmp_path / "m.safetensors"
+    figures = cprime("fit", source, "-m", "dp-means", "--penalty", 60, "-o", path, "--json").json
+    expected = DPMeans(60.0).fit(X.astype(float))
+    assert (figures["n_components"], figures["objective"]) == (expected.n_clusters_, pytest.approx(expected.objective_))
+    outcome = cprime("sweep", source, "-m", "dp-means", "-k", "1:3")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "dp-means finds the number of clusters" in outcome.err

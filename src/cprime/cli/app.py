@@ -29,8 +29,9 @@ def app() -> None:
 
 @app.command()
 @opt.data_argument
-@model_option("-k", "--n-components", "k", required=True, type=WholeNumber(1), help="Number of clusters C.")
+@opt.n_components
 @opt.mixture
+@opt.penalty
 @opt.searching
 @opt.starting
 @opt.n_init
@@ -39,6 +40,7 @@ def app() -> None:
 @opt.reading
 @opt.identifier
 @opt.weighting
+@opt.exposure
 @opt.missing
 @opt.scale
 @opt.dtype
@@ -59,7 +61,7 @@ def app() -> None:
 @one_line_errors
 def fit(
     data: tuple[str, ...],
-    k: int,
+    k: int | None,
     output: Path,
     checkpoint: Path | None,
     bounds: bool,
@@ -69,8 +71,8 @@ def fit(
     **given: Any,
 ) -> None:
     """Fit a model to DATA and write it to a file."""
-    opt.check_model(given)
-    if isinstance(given["n_active"], int) and given["n_active"] > k:
+    opt.check_model(given | {"k": k, "checkpoint": checkpoint})
+    if isinstance(given["n_active"], int) and k is not None and given["n_active"] > k:
         raise click.BadParameter(
             f"{given['n_active']} is more than the {k} components of -k.", param_hint="'--n-active'"
         )
@@ -78,7 +80,7 @@ def fit(
     from cprime.cli.fit import FitOptions
     from cprime.cli.fit import fit as run
 
-    options = FitOptions.from_options(given, k=k, checkpoint=checkpoint)
+    options = FitOptions.from_options(given, k=k or 1, checkpoint=checkpoint)
     flags = {"bounds": bounds, "keep_partial": keep_partial, "as_json": as_json, "quiet": quiet}
     run(data, Request.from_options(given), options, output, **flags)
 
@@ -105,8 +107,8 @@ def fit(
 def plan(data: tuple[str, ...], shape: tuple[int, int] | None, k: int, as_json: bool, **given: Any) -> None:
     """Estimate memory and time of a fit, and what reduces them."""
     opt.check_model(given)
-    if given["model"] not in opt.MODELS[:3]:
-        expected = f"there are plans for {', '.join(opt.MODELS[:3])}, got {given['model']}."
+    if given["model"] not in opt.PLANNED:
+        expected = f"there are plans for {', '.join(opt.PLANNED)}, got {given['model']}."
         raise click.BadParameter(expected, param_hint="'--model'")
     from cprime.cli.files import Request
     from cprime.cli.fit import FitOptions
@@ -181,6 +183,7 @@ def update(
 @opt.data_argument
 @opt.reading
 @opt.identifier
+@opt.exposure
 @opt.missing_of_model
 @opt.threads
 @opt.by_cluster
@@ -380,6 +383,8 @@ def sweep(
 ) -> None:
     """Fit DATA with several numbers of clusters; report the best."""
     opt.check_model(given)
+    if given["model"] == "dp-means":
+        raise click.BadParameter("dp-means finds the number of clusters: use cprime fit.", param_hint="'--model'")
     from cprime.cli.files import Request
     from cprime.cli.fit import FitOptions
     from cprime.cli.sweep import sweep as run

@@ -12,8 +12,8 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import is_classifier
 
-from cprime import load
-from cprime._utils.messages import bytes_of, shown_bytes
+from cprime import Exposed, load
+from cprime._utils.messages import bytes_of, require, shown_bytes
 from cprime.cli.errors import say
 from cprime.cli.options import WITH_TEXT
 from cprime.cli.summary import MODEL_NAMES
@@ -45,6 +45,7 @@ class Request:
     numeric: bool = False
     identifier: str | None = None
     sample_weight: str | None = None
+    exposure: str | None = None
     missing: str = "error"
     scale: bool = False
     dtype: str | None = None
@@ -89,6 +90,12 @@ class InputData:
         if not self.has_text:
             return self.source, None
         return self.table(0, self.source.n_rows), self.source.weights(0, self.source.n_rows)
+
+    def exposure(self, name: str) -> np.ndarray:
+        """Return the exposures (N,) of the selected rows, the stored column of this name."""
+        column = open_data(self.stored.select([name] if self.stored.columns is not None else [int(name)]))
+        values: np.ndarray = column.as_type("float64").read(0, column.n_rows)[:, 0]
+        return values if self.rows is None else values[self.rows]
 
     def table(self, begin: int, end: int) -> Any:
         """Return rows `begin` to `end` of the selected columns, as they are stored, as an Arrow table."""
@@ -236,14 +243,24 @@ def for_fit(data: Sequence[str], request: Request, options: Any, model: Any = No
         if preparation.scale is not None and source.columns is not None:
             _note_constant(source, preparation, np.flatnonzero(preparation.scale == 1.0))
         source = PreparedSource(source, preparation)
+    if request.exposure is not None:
+        return Exposed(source_table(source), found.exposure(request.exposure)), source.weights(0, source.n_rows)
     if max_memory is None and len(source.sizes) == 1:
         return MaterializedSource(source), None
     return source, None
 
 
+def source_table(source: Source) -> Any:
+    """Return all rows of a source in memory: an array (N, D), or an Arrow table if the columns have names."""
+    X = source.read(0, source.n_rows)
+    if source.columns is None:
+        return X
+    return require("pyarrow", "--exposure").table(dict(zip(source.columns, X.T, strict=True)))
+
+
 def goes_on(model: Any, options: Any) -> bool:
     """Return whether a fit starts from all parameters of the model of --init, not from its centers alone."""
-    return options.model != "kmeans" and options.model == MODEL_NAMES.get(type(model).__name__)
+    return options.model not in ("kmeans", "dp-means") and options.model == MODEL_NAMES.get(type(model).__name__)
 
 
 def check_width(found: InputData, model: Any, path: Any) -> None:
@@ -285,13 +302,14 @@ def _columns(stored: Source, request: Request, expected: Sequence[str] | None) -
     columns: Sequence[str] | None = request.columns
     if columns is None and names is not None:
         columns = expected
-    if columns is None and not request.drop and not request.numeric and request.identifier is None:
+    named = [name for name in (request.identifier, request.exposure) if name is not None]
+    if columns is None and not request.drop and not request.numeric and not named:
         return None
     known = names or [str(j) for j in range(stored.n_features)]
-    for name in (*(columns or ()), *request.drop, *([] if request.identifier is None else [request.identifier])):
+    for name in (*(columns or ()), *request.drop, *named):
         if name not in known:
             raise ValueError(f"{stored.name} has no column {name!r}; it has {listed(known)}")
-    left_out = {*request.drop, request.sample_weight, request.identifier}
+    left_out = {*request.drop, request.sample_weight, *named}
     kept = [name for name in (known if columns is None else columns) if name not in left_out]
     if columns is None and names is not None:
         kept = stored.default_columns(kept)

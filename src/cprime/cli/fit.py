@@ -14,6 +14,7 @@ import numpy as np
 from rich.console import Console
 
 from cprime import (
+    Exposed,
     Factors,
     Memory,
     load,
@@ -70,6 +71,7 @@ class FitOptions:
     max_iter: int | None = None
     tol: float | None = None
     n_init: int | None = None
+    penalty: float | None = None
     missing: str = "error"
     seed: int = 0
     threads: int | None = None
@@ -155,7 +157,8 @@ def fitted(
     if is_source and not quiet:
         say_chunks(X)
     start = perf_counter()
-    bar = ProgressBar("k-means" if hasattr(estimator, "n_clusters") else "mixture", len(X), transient=True, quiet=quiet)
+    title = "mixture" if hasattr(estimator, "n_components") else "k-means"
+    bar = ProgressBar(title, len(X), transient=True, quiet=quiet)
     try:
         data = X.watched(bar.rows) if is_source else X
         with stop.listening() if stop else nullcontext(), hinted():
@@ -210,7 +213,7 @@ def estimator_of(options: FitOptions) -> Any:
 
     Initial centers in a file are not read yet. Raise click.UsageError if options conflict.
     """
-    k_means = options.model == "kmeans"
+    k_means, finds_k = options.model in ("kmeans", "dp-means"), options.model == "dp-means"
     given: dict[str, Any] = {
         "search": _search(options),
         "max_iter": options.max_iter,
@@ -229,14 +232,16 @@ def estimator_of(options: FitOptions) -> Any:
         "assignment": options.assignment,
         "n_active": options.n_active,
         "missing": options.missing if options.missing == "marginal" else None,
-        "init" if k_means else "init_params": None if Path(options.init or "").suffix else options.init,
+        "init" if k_means else "init_params": None if finds_k or Path(options.init or "").suffix else options.init,
     }
     given = {name: value for name, value in given.items() if value is not None}
     if given.get("n_active") == "all":
         given["n_active"] = None
-    estimator = ESTIMATORS[options.model](options.k, **given)
+    estimator = ESTIMATORS[options.model](options.penalty if finds_k else options.k, **given)
     try:
-        if k_means:
+        if finds_k:
+            _search(options)
+        elif k_means:
             check_common(estimator)
             resolve_search(estimator, options.k, 1, 1)
         else:
@@ -288,12 +293,12 @@ def _set_start(estimator: Any, options: FitOptions, X: Any, model: Any) -> None:
     init = options.init
     if init is None or not Path(init).suffix:
         return
-    if options.model in WITH_TEXT:
+    if options.model in WITH_TEXT or isinstance(X, Exposed):
         raise ValueError(f"--init {init} must be a model of -m {options.model}")
     found: np.ndarray = centers_in(init) if model is None else preparation_of(model).restored(centers(model))
     if found.shape[1] != X.n_features:
         raise ValueError(f"the centers in {init} have {found.shape[1]} columns, the data have {X.n_features}")
-    if len(found) != options.k:
+    if len(found) != options.k and options.model != "dp-means":
         raise ValueError(f"there are {len(found)} centers in {init}, -k is {options.k}")
     if X.preparation is not None:
         found = X.preparation.applied(found)

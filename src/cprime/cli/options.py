@@ -11,21 +11,33 @@ from click.shell_completion import CompletionItem
 from cprime.cli.panels import PANELS, Number, NumberOr, Option, WholeNumber, column_names, memory_size, size_bound
 
 # Copies of values that the estimators accept, so that a help page need not import the estimators.
-MODELS = ("kmeans", "gmm", "student-t", "poisson", "categorical", "mixed")
+PLANNED = ("kmeans", "gmm", "student-t")  # models whose memory is known before the fit
+CONTINUOUS = (*PLANNED, "bayesian", "laplace", "dp-means")  # models of columns that may be filled and scaled
+MIXTURES = ("gmm", "student-t", "bayesian", "laplace", "von-mises-fisher", "poisson", "categorical", "mixed")
+MODELS = ("kmeans", *MIXTURES, "dp-means")
 WITH_TEXT = ("categorical", "mixed")  # models of columns of text
 MODELS_OF = {  # For each option that only some models have: these models.
-    **dict.fromkeys(("n_active", "weights", "assignment"), MODELS[1:]),
-    **dict.fromkeys(("max_memory", "scale"), MODELS[:3]),
+    **dict.fromkeys(("n_active", "assignment"), MIXTURES),
+    **dict.fromkeys(("k", "n_init", "checkpoint", "spill"), MODELS[:-1]),
     **dict.fromkeys(("metric", "size_max", "size_min"), ("kmeans",)),
-    "covariance_type": ("gmm", "student-t"),
+    "weights": tuple(name for name in MIXTURES if name != "bayesian"),
+    "max_memory": PLANNED,
+    "scale": CONTINUOUS,
+    "covariance_type": ("gmm", "student-t", "bayesian", "laplace"),
     "n_factors": ("gmm",),
     "dof": ("student-t",),
+    "exposure": ("poisson",),
+    "penalty": ("dp-means",),
 }
-MODELS_OF_MISSING = {"mean": MODELS[:3]}
+MODELS_OF_MISSING = {
+    "mean": CONTINUOUS,
+    "marginal": tuple(name for name in MODELS if name not in ("von-mises-fisher", "dp-means")),
+}
 SEARCHES = ("auto", "full", "bounded", "graph", "exact", "estimated")
 STARTS = {
     "kmeans": ("auto", "k-means++", "k-means||", "random", "afk-mc2", "two-level", "jumps"),
-    **dict.fromkeys(MODELS[1:], ("auto", "kmeans", "k-means++", "random", "random_from_data", "afk-mc2", "two-level")),
+    "dp-means": ("auto",),
+    **dict.fromkeys(MIXTURES, ("auto", "kmeans", "k-means++", "random", "random_from_data", "afk-mc2", "two-level")),
 }
 COVARIANCES = (
     *("full", "tied", "diag", "spherical", "tied_spherical", "tied_diag", "factors", "ppca"),
@@ -145,6 +157,17 @@ missing_of_model = data_option(
     default="error",
     help="Treatment of missing values: error, or drop such rows. A model fitted with --missing mean inserts its means.",
 )
+exposure = data_option(
+    "--exposure",
+    metavar="NAME",
+    help="poisson: column of times, areas or numbers for which the rows were observed.",
+)
+n_components = model_option(
+    "-k", "--n-components", "k", type=WholeNumber(1), help="Number of clusters C. Required, but not for dp-means."
+)
+penalty = model_option(
+    "--penalty", type=Number(0, min_open=True), help="dp-means: cost of a cluster, a squared distance. Required."
+)
 scale = data_option(
     "--scale",
     is_flag=True,
@@ -161,10 +184,12 @@ mixture = together(
     model_option(
         "-m",
         "--model",
+        metavar="MODEL",
         type=click.Choice(MODELS),
         default="kmeans",
-        help="Model: k-means, or a mixture of Gaussians (gmm), t distributions, Poisson distributions (counts) or "
-        "categorical columns (integers or text), or columns of all these kinds (mixed).",
+        help="kmeans; mixtures of Gaussians: gmm, or bayesian with a prior of every parameter; other mixtures: "
+        "student-t, laplace, von-mises-fisher (directions), poisson (counts), categorical (integers or text), mixed "
+        "(columns of several kinds); or dp-means, k-means that finds the number of clusters.",
     ),
     model_option(
         "--metric", type=click.Choice(["euclidean", "cosine"]), show_default="euclidean", help="kmeans: distance."
@@ -258,13 +283,13 @@ searching = together(
     search_option(
         "--max-iter",
         type=WholeNumber(1),
-        show_default="kmeans, poisson and mixed 300, categorical 1000, other mixtures 100",
+        show_default="kmeans, poisson and mixed 300, categorical 1000, others 100",
         help="Maximum number of iterations of one start.",
     ),
     search_option(
         "--tol",
         type=Number(0),
-        show_default="kmeans 1e-4, poisson 1e-6, categorical and mixed 1e-5, other mixtures 1e-3",
+        show_default="kmeans and dp-means 1e-4, poisson 1e-6, categorical and mixed 1e-5, others 1e-3",
         help="Stop if the change is at most this: kmeans relative, of J; mixtures absolute, of F.",
     ),
 )
@@ -326,9 +351,17 @@ quiet = output_option("-q", "--quiet", is_flag=True, help="Print no progress bar
 
 def check_model(given: dict[str, Any]) -> None:
     """Raise click.BadParameter for options that the chosen model does not have."""
+    for name, option in (("k", "'-k' / '--n-components'"), ("penalty", "'--penalty'")):
+        if name in given and given[name] is None and given["model"] in MODELS_OF[name]:
+            raise click.UsageError(f"Missing option {option}.")
     for name, models in MODELS_OF.items():
         if given.get(name) not in (None, False) and given["model"] not in models:
-            raise click.BadParameter(f"needs -m {' or '.join(models)}.", param_hint=f"'--{name.replace('_', '-')}'")
+            option = "-k" if name == "k" else f"--{name.replace('_', '-')}"
+            is_other = models == MODELS[:-1]
+            reason = "cannot be given with -m dp-means." if is_other else f"needs -m {' or '.join(models)}."
+            raise click.BadParameter(reason, param_hint=f"'{option}'")
+    if given.get("exposure") is not None and given.get("checkpoint") is not None:
+        raise click.BadParameter("cannot be given with --exposure.", param_hint="'--checkpoint'")
     models = MODELS_OF_MISSING.get(given["missing"], MODELS)
     if given["model"] not in models:
         raise click.BadParameter(f"{given['missing']!r} needs -m {' or '.join(models)}.", param_hint="'--missing'")

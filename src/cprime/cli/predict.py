@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime import KMeans, assign
+from cprime import Exposed, KMeans, PoissonMixture, assign
 from cprime._utils.files import vacant_folder
 from cprime._utils.messages import require
 from cprime.callbacks import RowsProgress
@@ -82,8 +82,8 @@ class PredictOptions:
             raise ValueError(re.sub(r"size_(max|min)=?", r"--size-\1 ", str(error))) from error
         return dict(zip(("label", "distance"), found, strict=True))
 
-    def columns(self, estimator: Any, X: NDArray, assigned: Columns | None) -> Columns:
-        """Return the columns of the output for rows X (n, D), by name: the label and the requested results.
+    def columns(self, estimator: Any, X: Any, assigned: Columns | None) -> Columns:
+        """Return the columns of the output for rows X (n, D) or `Exposed` rows, by name: labels and requested results.
 
         assigned: labels and distances of these rows if they are known, or None
         """
@@ -151,6 +151,9 @@ def predict(
     # The columns are selected by this command. The estimator gets plain arrays, so it must not check column names.
     vars(estimator).pop("feature_names_in_", None)
     check_width(found, estimator, model)
+    if request.exposure is not None and not isinstance(estimator, PoissonMixture):
+        raise ValueError(f"--exposure needs a Poisson mixture, the model is a {type(estimator).__name__}")
+    exposure = None if request.exposure is None else found.exposure(request.exposure)
     source, preparation = found.source, preparation_of(estimator)
     # Rows that the estimator scales are read in their own precision, because scaling amplifies errors of rounding.
     if preparation.scale is None and not found.has_text:
@@ -167,7 +170,8 @@ def predict(
         for begin, X in _pieces(found, source.watched(progress.rows), estimator, request, wanted):
             end = begin + len(X)
             assigned = None if whole is None else {name: values[begin:end] for name, values in whole.items()}
-            rows = wanted.columns(estimator, X, assigned)
+            points = X if exposure is None else Exposed(X, exposure[begin:end])
+            rows = wanted.columns(estimator, points, assigned)
             counts += np.bincount(rows["label"], minlength=len(counts))
             given = {as_text: read(begin, end) for as_text, read in readers.items()}
             if write is not None and output is not None:

@@ -7,7 +7,18 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from cprime import CategoricalMixture, GaussianMixture, KMeans, MixedMixture, PoissonMixture, StudentTMixture
+from cprime import (
+    BayesianGaussianMixture,
+    CategoricalMixture,
+    DPMeans,
+    GaussianMixture,
+    KMeans,
+    LaplaceMixture,
+    MixedMixture,
+    PoissonMixture,
+    StudentTMixture,
+    VonMisesFisherMixture,
+)
 from cprime._utils.values import fitted_centers
 from cprime.cli.outputs import STDOUT, print_json
 from cprime.estimators.opening import stored_columns_of
@@ -17,9 +28,13 @@ ESTIMATORS = {  # by the value of --model
     "kmeans": KMeans,
     "gmm": GaussianMixture,
     "student-t": StudentTMixture,
+    "bayesian": BayesianGaussianMixture,
+    "laplace": LaplaceMixture,
+    "von-mises-fisher": VonMisesFisherMixture,
     "poisson": PoissonMixture,
     "categorical": CategoricalMixture,
     "mixed": MixedMixture,
+    "dp-means": DPMeans,
 }
 MODEL_NAMES = {kind.__name__: name for name, kind in ESTIMATORS.items()}
 
@@ -42,6 +57,7 @@ _ROWS = {
     "n_iter": "iterations",
     "converged": "converged",
     "quantization_error": "sum of squared distances J",
+    "objective": "objective",
     "objective_bound": "lower bound of J",
     "bound": "lower bound of J of all clusterings",
     "gap": "gap between J and the bound, relative",
@@ -82,16 +98,18 @@ def summary(estimator: Any) -> dict[str, Any]:
     def found(name: str) -> Any:
         return getattr(estimator, name, None)
 
+    family = found("covariance_type_")
     inertia, model = found("inertia_"), MODEL_NAMES.get(type(estimator).__name__, type(estimator).__name__)
     return {
         "model": model,
         "n_features": estimator.n_features_in_,
         "n_components": len(centers(estimator)),
-        "covariance_type": None if found("covariance_type_") in (model, "product") else found("covariance_type_"),
+        "covariance_type": None if family in (model.replace("-", "_"), "product") else family,
         "n_active": found("n_active_"),
         "n_iter": found("n_iter_"),
         "converged": found("converged_"),
         "quantization_error": _last_error(found("history_")) if inertia is None else inertia,
+        "objective": found("objective_"),
         "objective_bound": objective_bound_text(estimator),
         "variance": found("variance_"),
         "free_energy": found("lower_bound_"),

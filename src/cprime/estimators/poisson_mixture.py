@@ -50,6 +50,9 @@ class Exposed:
     X: Any
     exposure: Any
 
+    def __len__(self) -> int:
+        return len(self.exposure)
+
 
 def _checked_exposure(exposed: Exposed, n: int) -> NDArray[np.float64]:
     """Return the exposures (n,); raise ValueError unless there are n numbers above 0."""

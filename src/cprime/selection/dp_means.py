@@ -15,7 +15,7 @@ from cprime._utils.declared import Array, Columns, NonNegative, Positive, Presen
 from cprime._utils.random import Key, seed_of
 from cprime._utils.values import fitted_centers, replace
 from cprime.estimators.base import Clusterer
-from cprime.estimators.nearest_center import NearestCenter
+from cprime.estimators.nearest_center import NearestCenter, nearest
 from cprime.estimators.problems import KMeansOptions
 from cprime.estimators.validation import as_search, check_integer, check_positive, check_real
 from cprime.estimators.watching import Watch, restore_on_error, unfitted_copy, with_callbacks
@@ -135,8 +135,11 @@ class DPMeans(NearestCenter, Clusterer):
     variance_: Positive
     history_: Annotated[NDArray, Columns(HISTORY), Presence.RECORD]
     lower_bounds_: Annotated[Any, Presence.OPTIONAL]
+    metric: ClassVar[str] = "euclidean"
     _has_plan = False
     _log = __name__
+
+    nearest = nearest
 
     def __init__(
         self,

@@ -58,6 +58,7 @@ GALLERY = (  # as one would learn: small data, how many clusters, what clusters 
         "heavy_tails",
         "survey",
         "digits",
+        "classes_of_any_shape",
     ),
     *("image_compression", "segmentation", "thousands_of_gaussians", "denoising"),
     *("regression_with_two_branches", "mixtures_of_regressions"),

@@ -135,6 +135,14 @@ def outliers(said):
     assert max(areas[4:]) == areas[4]  # one component detects rotated digits best
 
 
+def classes_of_any_shape(said):
+    gaussian, mixture = numbers("class: #% correct", said)
+    assert gaussian < 85
+    assert mixture > 98
+    assert min(numbers("one #, other", said.splitlines()[1])) > 2
+    assert numbers("cluster #", said) == [1, 1]
+
+
 def covariances_and_numbers(said):
     assert "best: EEE, 3 components: 2,314.3" in said
     assert numbers("rows with an uncertain label: #", said)[0] > 10
@@ -304,6 +312,7 @@ def mixtures_of_regressions(said):
 CHECKS = {
     "balanced_sampling": balanced_sampling,
     "choosing_c": choosing_c,
+    "classes_of_any_shape": classes_of_any_shape,
     "clusters_from_components": clusters_from_components,
     "covariances_and_numbers": covariances_and_numbers,
     "color_quantization": color_quantization,

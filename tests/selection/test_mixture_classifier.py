@@ -87,11 +87,14 @@ def test_bic_finds_the_number_of_components_of_each_class():
     assert found.covariance_types_[2] == "VVV"
 
 
-def test_collapsed_components_are_not_chosen():
-    grid = IRIS[SPECIES == 0]  # some columns of few distinct values, on which components of five fits collapse
-    mc = MixtureClassifier(random_state=0).fit(np.vstack([grid, IRIS[50:]]), SPECIES)
-    least = min(np.linalg.eigvalsh(S).min() for mixture in mc.mixtures_ for S in mixture.covariances_)
-    assert least > 1e-4
+@pytest.mark.parametrize("column", [None, 0.0])
+def test_collapsed_components_are_not_chosen(column):
+    X, y = load_wine(return_X_y=True)  # 13 columns, so all components of 12 points or fewer collapse
+    X = StandardScaler().fit_transform(X)
+    X = X if column is None else np.column_stack([X, np.full(len(X), column)])
+    mc = MixtureClassifier(n_components=(1, 4, 5), random_state=0).fit(X[::2], y[::2])
+    assert mc.n_components_.tolist() == [1, 1, 1]
+    assert mc.score(X[1::2], y[1::2]) > 0.95
 
 
 def test_names_of_classes_do_not_matter():
@@ -119,6 +122,9 @@ def test_a_weight_is_a_repetition_and_weight_zero_an_absence():
     np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), rtol=1e-8, atol=1e-12)
     assert weighted.bic(X, y, w) == pytest.approx(repeated.bic(X[many], y[many]))
     np.testing.assert_allclose(weighted.class_prior_, repeated.class_prior_)
+    third = np.append(y, [2, 2])
+    without = weighted.fit(np.vstack([X, X[:2]]), third, sample_weight=np.append(w, [0, 0]))
+    assert without.classes_.tolist() == [0, 1]
 
 
 def test_priors_move_the_boundary_by_their_log_ratio():
@@ -140,6 +146,34 @@ def test_posteriors_far_from_all_classes_are_numbers(estimator, dtype):
     np.testing.assert_allclose(proba.sum(axis=1), 1)
     assert np.isfinite(proba).all()
     assert not np.isnan(mc.predict_log_proba(far)).any()
+
+
+def test_a_row_that_no_class_can_have_gets_the_priors():
+    counts = np.column_stack([np.arange(40) % 5, np.zeros(40, dtype=int)])
+    mc = MixtureClassifier(cprime.PoissonMixture(), n_components=1).fit(counts, np.arange(40) < 10)
+    np.testing.assert_allclose(mc.predict_proba([[1, 1e60]]).sum(), 1)  # both log densities are −7e62
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mc.mixtures_[0].__class__, "_parameters", lambda self: _Impossible())
+        np.testing.assert_allclose(mc.predict_proba(counts[:3]), np.tile([0.75, 0.25], (3, 1)))
+
+
+class _Impossible:
+    """Model whose density is zero everywhere."""
+
+    centers = np.zeros((1, 2))
+
+    def log_likelihood(self, X):
+        return np.full(len(X), -np.inf)
+
+
+def test_options_of_the_classifier_replace_those_of_the_template():
+    X, y = moons()
+    template = GaussianMixture(2, n_threads=1, random_state=3, covariance_type="diag")
+    mc = MixtureClassifier(template, n_components=None).fit(X, y)
+    assert {(m.n_threads, m.random_state, m.covariance_type) for m in mc.mixtures_} == {(1, 3, "diag")}
+    mc = MixtureClassifier(template, n_components=1, covariance_type="tied", random_state=7, n_threads=2).fit(X, y)
+    assert {(m.n_threads, m.covariance_type) for m in mc.mixtures_} == {(2, "tied")}
+    assert mc.mixtures_[0].random_state != 3
 
 
 def test_truncated_fits_have_exact_posteriors():
@@ -172,6 +206,12 @@ def test_tables_of_several_kinds_of_columns_are_classified():
     assert len(found) == 1
     with pytest.raises(ValueError, match="feature names"):
         mc.predict(people[people.columns[::-1]])
+    numbers = people[["income", "visits"]]
+    mc = MixtureClassifier(n_components=1).fit(numbers, y)
+    assert (mc.predict(numbers) == y).mean() == mc.score(numbers, y) > 0.9
+    with pytest.warns(UserWarning, match="valid feature names, but MixtureClassifier") as found:
+        mc.predict(numbers.to_numpy())
+    assert len(found) == 1
 
 
 def test_counts_categories_and_missing_values_are_classified():

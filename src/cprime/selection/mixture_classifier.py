@@ -83,9 +83,12 @@ class MixtureClassifier(ClassifierMixin, SavableEstimator):
     If there is a single number of components and a single covariance type, the fit of a class is that of the cloned
     `estimator`. Otherwise it is the best fit of `sweep`, with its starts and its tolerance.
 
-    Fits with components that have collapsed onto a few points are not chosen if there are others, because their
-    likelihood is unbounded. Rows whose weight is zero are left out. Posteriors use the exact densities of all
-    components, also if the fits are truncated (`n_active`).
+    The likelihood of a component that has collapsed onto a few points is unbounded. So of several fits, only those
+    whose components have the fewest collapsed columns are compared (none, unless columns of the class are constant or
+    determined by others). `GaussianMixture(prior=Prior())` as `estimator` avoids such components.
+
+    Rows whose weight is zero are left out. Posteriors use the exact densities of all components, also if the fits are
+    truncated (`n_active`).
 
     With `n_components=1` and full covariances the posteriors are those of scikit-learn's
     `QuadraticDiscriminantAnalysis`, up to `reg_covar`, if its covariances have the divisor N_k as in recent versions;
@@ -257,17 +260,14 @@ class MixtureClassifier(ClassifierMixin, SavableEstimator):
                 criteria=[self.criterion],
                 random_state=template.random_state,
             )
-        values: NDArray = getattr(found, self.criterion)
-        fits: tuple[Any, ...] = found.estimators
-        are_collapsed = np.array([each._parameters(each.reg_covar).n_collapsed > 0 for each in fits])
-        if not are_collapsed.all():
-            values = np.where(are_collapsed, np.nan, values)
+        values, fits = getattr(found, self.criterion), found.estimators
         if np.isnan(values).all():
             raise ValueError(
                 f"n_components={numbers} must have a number without collapsed components for the class {name!r} of "
                 f"{data.n_rows} rows: give fewer components, other covariance types, or a greater reg_covar."
             )
-        return fits[int(np.nanargmin(values))]
+        n_collapsed = np.where(np.isnan(values), np.inf, [_n_collapsed(each) for each in fits])
+        return fits[int(np.where(n_collapsed > n_collapsed.min(), np.inf, values).argmin())]
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the logarithms of π_k p_k(x), the joint densities of row and class, in nats.
@@ -287,6 +287,7 @@ class MixtureClassifier(ClassifierMixin, SavableEstimator):
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the logarithms of the posterior probabilities of the classes: (n_samples, n_classes)."""
         joint = self._log_joint(X)
+        joint -= joint.max(axis=1, keepdims=True)  # Far from all classes, numbers are so large that log 2 is lost.
         with np.errstate(under="ignore"):
             return joint - logsumexp(joint, axis=1, keepdims=True)
 
@@ -384,6 +385,23 @@ class MixtureClassifier(ClassifierMixin, SavableEstimator):
         joint = np.column_stack(found) + log_priors
         joint[np.isneginf(joint).all(axis=1)] = log_priors
         return joint
+
+
+def _n_collapsed(mixture: Any) -> int:
+    """Return the number of columns whose variance, given the others, is `reg_covar` in the most degenerate component.
+
+    A component of a few points has more such columns than the data, of which some may be constant.
+    """
+    model = mixture._parameters(mixture.reg_covar)
+    least = model.least_variances
+    if least is None:
+        return 0
+    given = getattr(mixture, "precisions_", None)
+    precisions = 1 / least if given is None else np.asarray(given)
+    if precisions.ndim == 3:
+        precisions = np.diagonal(precisions, axis1=1, axis2=2)
+    variances = 1 / precisions.reshape(len(least), -1)
+    return int((variances <= 2 * mixture.reg_covar).sum(axis=1).max()) + (model.n_collapsed > 0)
 
 
 def _data_of(X: Any, sample_weight: Any) -> WeightedData:

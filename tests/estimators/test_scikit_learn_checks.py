@@ -55,6 +55,7 @@ class FirstColumn(cprime.KMeans1D):
         return X[:, :1]
 
 
+@pytest.mark.filterwarnings("ignore:.*fit their rows exactly:sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore:Number of distinct clusters:sklearn.exceptions.ConvergenceWarning")
 @parametrize_with_checks(
     [

@@ -17,6 +17,7 @@ from scipy.sparse import csr_array, issparse
 
 import cprime
 from cprime import open_data
+from cprime.persistence import model_files
 from cprime.search import Bounded, Full, Graph, Papers
 from pairwise import covering
 
@@ -111,6 +112,26 @@ def in_memory(cls: type, active: tuple[str, ...] = ("",), n_most: int = 10_000, 
     return Options(partial(cls, **options), active=active, executions=("array",), n_most=n_most)
 
 
+@model_files.register
+class OfLastColumn(cprime.RegressionMixture):
+    """Mixture of regressions of the last column of X on the others."""
+
+    def fit(self, X, y=None, sample_weight=None):
+        return super().fit(X[:, :-1], X[:, -1], sample_weight)
+
+    def predict(self, X):
+        return super().predict(X[:, :-1])
+
+    def score(self, X, y=None, sample_weight=None):
+        return self.log_likelihood(X[:, :-1], X[:, -1], sample_weight)
+
+    def bic(self, X, sample_weight=None):
+        return super().bic(X[:, :-1], X[:, -1], sample_weight)
+
+    def aic(self, X, sample_weight=None):
+        return super().aic(X[:, :-1], X[:, -1], sample_weight)
+
+
 ESTIMATORS = {
     "KMeans": k_means("sparse", "missing", searches=tuple(SEARCHES)),
     "KMeans, cosine": k_means("sparse", metric="cosine"),
@@ -161,6 +182,12 @@ ESTIMATORS = {
     "MixedMixture": mixture(
         cprime.MixedMixture, "missing", columns={"diag": [0], "poisson": [1], "categorical": [2]}, n_init=1
     ),
+    **{
+        f"RegressionMixture{name}": Options(
+            partial(OfLastColumn, n_init=1, **options), ("",), ASSIGNMENTS, ACTIVE, executions=("array",)
+        )
+        for name, options in {"": {}, ", poisson": {"family": "poisson"}, ", concomitant": {"concomitant": [0]}}.items()
+    },
     "SoftKMeans": Options(cprime.SoftKMeans, USUAL, active=ACTIVE),
     "FuzzyKMeans": in_memory(cprime.FuzzyKMeans, ACTIVE, m=1.5),
     "FuzzyKMeans, entropy": in_memory(cprime.FuzzyKMeans, ACTIVE, regularizer="entropy"),
@@ -226,7 +253,7 @@ def points_of(each: Configuration) -> tuple[Any, NDArray[np.float64] | None]:
     if each.estimator == "CategoricalMixture":
         X = np.minimum(rng.poisson(rng.gamma(1.0, 1.5, (C, D))[rng.integers(C, size=n)]), 4)
         X[:5] = np.arange(5)[:, np.newaxis]  # every column has all codes
-    elif each.estimator == "PoissonMixture":
+    elif each.estimator in ("PoissonMixture", "RegressionMixture, poisson"):
         X = rng.poisson(rng.gamma(2.0, 3.0, (C, D))[rng.integers(C, size=n)])
     else:
         D = 1 if each.estimator == "KMeans1D" else D
@@ -358,4 +385,6 @@ def start_of(each: Configuration, X: Any, weights: NDArray[np.float64] | None) -
         probabilities = rng.dirichlet(np.ones(5), C)
         means = np.column_stack([rows[:, [0, *range(3, X.shape[1])]], rows[:, 1] + 0.5, probabilities])
         return {"means_init": means, "reg_covar": 0.1, "categories": [[], [], range(5), []][: X.shape[1]]}
+    if name == "RegressionMixture":
+        return {"init_params": rng.integers(C, size=len(X))}
     return {"init": at if name == "KMedoids" else rows}

@@ -52,6 +52,8 @@ def test_a_weight_is_a_repetition(each):
     repeats = np.repeat(np.arange(X.shape[0]), times)
     if each.estimator.startswith("KMedoids"):
         start["init"] = (np.cumsum(times) - times)[start["init"]]
+    if "init_params" in start:
+        start["init_params"] = start["init_params"][repeats]
     repeated = estimator_of(each, **start).fit(executed(each, X[repeats]))
     found, expected = fitted(weighted), fitted(repeated)
     found["labels_"] = found["labels_"][repeats]

@@ -21,24 +21,21 @@ from cprime.estimators.columns import resolve_columns
 from cprime.estimators.fitted_mixture import best_of
 from cprime.estimators.mixture_parameters import checked_shares, k_means_start
 from cprime.estimators.opening import names_of, validated
-from cprime.estimators.quality import warn_if_poor
 from cprime.estimators.savable import SavableEstimator
 from cprime.estimators.solutions import FitRecord, without_solution
 from cprime.estimators.validation import (
-    as_search,
     check_choice,
     check_integer,
     check_real,
     check_weights,
     resolve_n_active,
-    resolve_search,
 )
 from cprime.estimators.watching import CallbackSupportMixin, Watch, restore_on_error, unfitted_copy, with_callbacks
 from cprime.execution import Data, local
 from cprime.kernels import Rows, computing
 from cprime.model import REGRESSION, Regression
 from cprime.persistence import model_files
-from cprime.search.base import BaseSearch
+from cprime.search import Full
 from cprime.sources import array_of
 
 # With n_init="auto" there are at most _MOST_STARTS starts, fewer if these have more than _EVALUATIONS pairs of a row
@@ -46,7 +43,8 @@ from cprime.sources import array_of
 _MOST_STARTS, _EVALUATIONS = 20, 2_000_000
 _STARTS = ("lines", "k-means", "lines", "random")  # kinds of successive starts
 _KMEANS_ITERATIONS = 10
-_LEAST_SHARE = 1e-8  # least variance of a component, as a share of the variance of y
+# Least variance of a component, as a share of the variance of y: with reg_covar="auto", and in any case.
+_LEAST_SHARE, _ROUNDING = 1e-8, 1e-20
 
 
 class _Units(NamedTuple):
@@ -115,8 +113,6 @@ class RegressionMixture(CallbackSupportMixin, RegressorMixin, SavableEstimator):
         components, 5 for more, and 1 with assignment="hard".
     assignment : {"soft", "hard", "sampled"}, default="soft"
         Responsibilities of the active components of a row, as in `GaussianMixture`.
-    search : str or object of cprime.search, default="full"
-        Candidate components of a row, as in `GaussianMixture`. Regressions intersect, so partial searches miss more.
     init_params : "auto", labels of shape (n_samples,), or responsibilities of shape (n_samples, n_components)
         Components of the rows from which the first regressions are computed. "auto" (the default) takes in turn the
         nearest of random regressions through D + 2 rows each, a k-means of (x, y), the first again, and random ones.
@@ -128,7 +124,8 @@ class RegressionMixture(CallbackSupportMixin, RegressorMixin, SavableEstimator):
     tol : float, default=1e-6
         The fit has converged if F changes by less than this, in nats per row.
     reg_covar : float or "auto", default="auto"
-        Least variance σ² of a component, in the squared unit of y; "auto" is 1e-8 of the variance of y.
+        Least variance σ² of a component, in the squared unit of y; "auto" is 1e-8 of the variance of y. It is at least
+        1e-20 of that variance, above the squares of rounding errors.
     random_state : int, RandomState, Generator or None, default=None
     n_threads : int or None, default=None
     callbacks : callback or sequence of them, default=None
@@ -154,17 +151,19 @@ class RegressionMixture(CallbackSupportMixin, RegressorMixin, SavableEstimator):
         Family of the fit.
     labels_ : ndarray of shape (n_samples,), int32
         The most probable component of each training row, given its y.
-    lower_bound_, lower_bounds_, history_, n_iter_, converged_, counts_, n_active_, neighbors_, certificate_
+    lower_bound_, lower_bounds_, history_, n_iter_, converged_, counts_, n_active_
         As in `GaussianMixture`; quantization_error of the history is NaN.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 
     Notes
     -----
-    The fit is in float64 and in memory, for columns that are centered and scaled. If rows do not determine some
+    The fit is in float64 and in memory, for columns that are centered and scaled. Each pass compares all rows with all
+    components: regressions intersect, so neighbors of a good component need not be good. If rows do not determine some
     coefficients of a component, because columns are collinear or its rows are too few, these stay as they were at its
     last step, 0 at first. A component of no more rows than coefficients has the least variance, `reg_covar`; starts
-    with such components lose against those without, and a fit that ends in one warns.
+    with such components lose against those without, and a fit that ends in one warns. `history_` and `n_iter_` are of
+    the run that continues the best short run.
 
     References
     ----------
@@ -202,9 +201,6 @@ class RegressionMixture(CallbackSupportMixin, RegressorMixin, SavableEstimator):
     lower_bound_: Annotated[float, Presence.WITH_RECORD]
     lower_bounds_: Annotated[list[float], Presence.RECORD]
     history_: Annotated[NDArray, Columns(em.HISTORY), Presence.RECORD]
-    neighbors_: Annotated[NDArray[np.int32] | None, Presence.RECORD]
-    certificate_: Annotated[dict[str, Any] | None, Presence.RECORD]
-    final_assignment_: Annotated[str, Presence.OPTIONAL]
 
     def __init__(
         self,
@@ -216,7 +212,6 @@ class RegressionMixture(CallbackSupportMixin, RegressorMixin, SavableEstimator):
         concomitant: Any = None,
         n_active: int | str | None = "auto",
         assignment: str = "soft",
-        search: str | BaseSearch = "full",
         init_params: Any = "auto",
         n_init: int | str = "auto",
         max_iter: int = 500,
@@ -234,7 +229,6 @@ class RegressionMixture(CallbackSupportMixin, RegressorMixin, SavableEstimator):
         self.concomitant = concomitant
         self.n_active = n_active
         self.assignment = assignment
-        self.search = search
         self.init_params = init_params
         self.n_init = n_init
         self.max_iter = max_iter
@@ -279,21 +273,19 @@ class RegressionMixture(CallbackSupportMixin, RegressorMixin, SavableEstimator):
         x, x_mean, x_scale = _scaled(values[:, chosen[0]], sample_weight)
         w, w_mean, w_scale = _scaled(values[:, chosen[1]], sample_weight)
         y_mean = float(np.average(y, weights=sample_weight))
-        least = self.reg_covar
-        if isinstance(least, str):
-            least = _LEAST_SHARE * float(np.average(np.square(y - y_mean), weights=sample_weight))
+        variance = float(np.average(np.square(y - y_mean), weights=sample_weight))
+        is_auto = isinstance(self.reg_covar, str)
+        least = _LEAST_SHARE * variance if is_auto else max(float(self.reg_covar), _ROUNDING * variance)
         units = _Units(*chosen, x_mean, x_scale, y_mean if self.family == "gaussian" else 0.0, w_mean, w_scale)
         data = local(np.column_stack([x, y - units.y_mean, w]), sample_weight)
         watch = Watch(self, (X, y, sample_weight), lambda run: unfitted_copy(self)._set_run(run, units, n_active, {}))
-        search = resolve_search(self, C, n_active, data.n_weighted)
         settings = em.MixtureSettings(self.max_iter, self.tol, n_active, self.assignment)
-        plan = em.FitPlan(n_active, search, em.EM(settings), search.regroups(data))
+        plan = em.FitPlan(n_active, Full(), em.EM(settings))
         key = Key(seed_of(self.random_state))
         problem = self._problem(plan, data, units, y_mean, least, key)
-        with watch.fit(1, self.max_iter + search.warmup):
+        with watch.fit(1, self.max_iter):
             run, measured = em.solve(data, problem, key, watch)
-        self._set_run(run, units, n_active, measured)
-        warn_if_poor(measured["certificate"], measured["neighbors"])
+        self._set_run(run, units, n_active, {"labels": measured["labels"]})
         if run.end == em.End.MAX_ITER and not em.ASSIGNMENTS[self.assignment].is_drawn:
             text = f"The fit did not converge in {len(run.rows)} iterations, with max_iter={self.max_iter}: try more."
             warn(text, ConvergenceWarning)
@@ -308,7 +300,6 @@ class RegressionMixture(CallbackSupportMixin, RegressorMixin, SavableEstimator):
         check_choice(self.family, "family", tuple(REGRESSION))
         check_choice(self.weights, "weights", ("free", "equal"))
         check_choice(self.assignment, "assignment", tuple(em.ASSIGNMENTS))
-        as_search(self.search)
         if isinstance(self.init_params, str):
             check_choice(self.init_params, "init_params", ("auto",))
         if isinstance(self.n_init, str):
@@ -357,7 +348,7 @@ class RegressionMixture(CallbackSupportMixin, RegressorMixin, SavableEstimator):
         if isinstance(self.init_params, str):
             n_starts = self.n_init
             if isinstance(n_starts, str):
-                n_starts = max(1, min(_MOST_STARTS, _EVALUATIONS // (data.n_points * C)))
+                n_starts = max(1, min(_MOST_STARTS, _EVALUATIONS // (data.n_weighted * C)))
             keys = [replace(key, run=number) for number in range(1 if C == 1 else n_starts)]
             starts = [partial(lambda key: begun(_partition(data, C, D, self.family, key)), each) for each in keys]
         else:
@@ -438,7 +429,8 @@ class RegressionMixture(CallbackSupportMixin, RegressorMixin, SavableEstimator):
 
         def expected(model: Regression, rows: Rows) -> NDArray:
             x, _, w = model.split(rows.dense())
-            return (model.mean(model.predictors(x)) * np.exp(model.log_mixing(w))).sum(axis=1)
+            weights, means = np.exp(model.log_mixing(w)), model.mean(model.predictors(x))
+            return np.multiply(weights, means, out=np.zeros(means.shape), where=weights > 0).sum(axis=1)
 
         return self._mapped(expected, None, X)
 
@@ -629,15 +621,17 @@ def _partition(data: Data, C: int, D: int, family: str, key: Key) -> NDArray[np.
     assert whole is not None
     Z, weight = whole[0].dense(), whole[1]
     x, y = Z[:, :D], np.log(Z[:, D] + 0.5) if family == "poisson" else Z[:, D]
+    heavy = np.arange(len(Z)) if weight is None else np.flatnonzero(weight)
     if kind == "random":
-        return rng.randint(C, size=len(Z)).astype(np.int32)
+        labels = np.zeros(len(Z), dtype=np.int32)
+        labels[heavy] = rng.randint(C, size=len(heavy))
+        return labels
     if kind == "k-means":
         rows = local(np.column_stack([x, _scaled(y[:, np.newaxis], weight)[0]]), weight)
         k_means_start(rows, C, key, _KMEANS_ITERATIONS)
-        labels: Any = rows.labels()
-        return labels
+        nearest: Any = rows.labels()
+        return nearest
     ones = np.column_stack([x, np.ones(len(x))])
-    heavy = np.arange(len(Z)) if weight is None else np.flatnonzero(weight)
     residuals = np.empty((C, len(Z)))
     for c in range(C):
         some = rng.choice(heavy, min(D + 2, len(heavy)), replace=False)

@@ -7,7 +7,7 @@ Newton steps. These need the rows, so the moments contain them.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,28 +34,26 @@ _TOL = 1e-14  # relative change of an objective at which Newton's method ends
 class RegressionCosts(Components):
     """Components with the cost −2 log p(c, y given x) of rows (x, y) or (x, y, w)."""
 
-    scattered: ClassVar[bool] = True
-
     def __init__(self, model: "Regression"):
         self.model, self.centers = model, model.centers
 
     def costs(self, points: Rows, ids: Ids) -> Floats:
-        Z, found, model = points.dense(), np.empty(ids.shape), self.model
-        for rows in _pieces(len(Z), ids.shape[1] * model.centers.shape[1]):
-            x, y, w = model.split(Z[rows])
-            own = model.centers[ids[rows]]
-            eta = np.einsum("nd,nhd->nh", x, own[:, :, :-1]) + own[:, :, -1]
-            logs = np.broadcast_to(model.log_mixing(w), (len(y), len(model.centers)))
-            found[rows] = model.deviances(y, eta, ids[rows]) - 2 * np.take_along_axis(logs, ids[rows], axis=1)
+        found = np.empty(ids.shape)
+        for rows in _pieces(len(points), len(self.centers)):
+            found[rows] = np.take_along_axis(self.table(points[rows]), ids[rows], axis=1)
+        return found
+
+    def table(self, points: Rows) -> Doubles:
+        """Return the costs of n rows under all components: (n, C)."""
+        x, y, w = self.model.split(points.dense())
+        found: Doubles = self.model.deviances(y, self.model.predictors(x)) - 2 * self.model.log_mixing(w)
         return found
 
     def best(self, points: Rows, n_kept: int, hint: Ids | None = None) -> tuple[Ids, Floats]:
-        Z, model = points.dense(), self.model
-        kept, costs = np.empty((len(Z), n_kept), dtype=np.int32), np.empty((len(Z), n_kept))
+        kept, costs = np.empty((len(points), n_kept), dtype=np.int32), np.empty((len(points), n_kept))
 
         def search(rows: slice) -> None:
-            x, y, w = model.split(Z[rows])
-            every = model.deviances(y, model.predictors(x)) - 2 * model.log_mixing(w)
+            every = self.table(points[rows])
             some = np.broadcast_to(np.arange(every.shape[1]), every.shape)
             if n_kept < every.shape[1]:
                 some = np.sort(np.argpartition(every, n_kept - 1, axis=1)[:, :n_kept], axis=1)
@@ -63,7 +61,7 @@ class RegressionCosts(Components):
             order = np.argsort(values, axis=1, kind="stable")
             kept[rows], costs[rows] = (np.take_along_axis(each, order, axis=1) for each in (some, values))
 
-        by_pieces(search, _pieces(len(Z), len(model.centers)))
+        by_pieces(search, _pieces(len(points), len(self.centers)))
         return kept, costs
 
 
@@ -88,8 +86,8 @@ class Regression(Family, ABC):
     gates: Doubles | None = None
 
     @abstractmethod
-    def deviances(self, y: Doubles, eta: Doubles, ids: Ids | slice = slice(None)) -> Doubles:
-        """Return −2 log p(y given x, c) (n, m) from y (n,) and predictors η (n, m) of the m components `ids`."""
+    def deviances(self, y: Doubles, eta: Doubles) -> Doubles:
+        """Return −2 log p(y given x, c) (n, C) from y (n,) and predictors η (n, C)."""
 
     @abstractmethod
     def mean(self, eta: Doubles) -> Doubles:
@@ -236,6 +234,8 @@ def _solved(x: Doubles, h: Doubles, g: Doubles) -> Doubles:
     Columns are centered and scaled first. Directions that the rows do not determine get 0.
     """
     total = h.sum()
+    if not total > 0:
+        return np.zeros(x.shape[1] + 1)
     mean = h @ x / total
     moved = x - mean
     S, b = (h[:, np.newaxis] * moved).T @ moved, g @ moved
@@ -273,9 +273,9 @@ class GaussianRegression(Regression):
     def least_variances(self) -> Any:
         return self.noise_variances
 
-    def deviances(self, y: Doubles, eta: Doubles, ids: Ids | slice = slice(None)) -> Doubles:
-        variances = self.noise_variances[ids]
-        found: Doubles = np.square(y[:, np.newaxis] - eta) / variances + np.log(2 * np.pi * variances)
+    def deviances(self, y: Doubles, eta: Doubles) -> Doubles:
+        logs = np.log(2 * np.pi * self.noise_variances)
+        found: Doubles = np.square(y[:, np.newaxis] - eta) / self.noise_variances + logs
         return found
 
     def mean(self, eta: Doubles) -> Doubles:
@@ -301,13 +301,14 @@ class GaussianRegression(Regression):
 class PoissonRegression(Regression):
     """Regressions of counts y with Poisson distributions of mean exp(η)."""
 
-    def deviances(self, y: Doubles, eta: Doubles, ids: Ids | slice = slice(None)) -> Doubles:
+    def deviances(self, y: Doubles, eta: Doubles) -> Doubles:
         with np.errstate(over="ignore"):
             found: Doubles = 2 * (np.exp(eta) - y[:, np.newaxis] * eta + gammaln(y + 1)[:, np.newaxis])
         return found
 
     def mean(self, eta: Doubles) -> Doubles:
-        return np.exp(eta)
+        with np.errstate(over="ignore"):
+            return np.exp(eta)
 
     def residual_scores(self, y: Doubles, eta: Doubles) -> list[Doubles]:
         return [y[:, np.newaxis] - np.exp(eta)]

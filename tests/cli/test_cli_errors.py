@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 
+from cprime import MixtureClassifier
 from cprime.cli import outputs
 from cprime.cli.errors import describe
 from cprime.persistence import model_files
@@ -241,6 +242,13 @@ def test_files_that_are_no_model_are_refused(fails, write, X, tmp_path):
     assert "does not exist" in fails("predict", tmp_path / "absent.safetensors", *rest)
     assert "is a folder" in fails("predict", tmp_path, *rest)
     assert "is not a cprime model" in fails("predict", write("y.npy", X), *rest)
+
+
+def test_a_classifier_is_refused(fails, write, X, tmp_path):
+    model, data = tmp_path / "m.safetensors", write("x.npy", X)
+    MixtureClassifier(n_components=1).fit(X, np.arange(len(X)) % 2).save(model)
+    for arguments in (("info", model), ("predict", model, data, "-o", tmp_path / "y.npy")):
+        assert "m.safetensors has a MixtureClassifier, which no command takes" in fails(*arguments)
 
 
 def test_info_refuses_what_is_neither_a_model_nor_data(fails, tmp_path):

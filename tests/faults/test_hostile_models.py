@@ -327,9 +327,10 @@ def test_parameters_that_no_mixture_has_are_refused_by_name(name, i, X, tmp_path
 def test_every_estimator_comes_back_and_needs_attributes_of_their_types(kind, X, tmp_path):
     cls, path = model_files.class_of(kind), tmp_path / "model.safetensors"
     name = "n_components" if "Mixture" in kind else "n_clusters"
-    size = {} if kind in ("XMeans", "GMeans") else {name: 2}
+    size = {} if kind in ("XMeans", "GMeans", "DPMeans") else {name: 2}
     discrete = kind in ("PoissonMixture", "CategoricalMixture", "MixedMixture")
     data = np.abs(X).astype(int) if discrete else X[:, :1] if kind == "KMeans1D" else X
+    size |= {"n_components": 1} if kind == "RegressionMixture" else {}
     estimator = cls(**size).fit(data, np.arange(len(data)) % 2)
     estimator.save(path)
     assert type(cprime.load(path)) is cls

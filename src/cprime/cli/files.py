@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import is_classifier
+from sklearn.base import is_classifier, is_regressor
 
 from cprime import Exposed, load
 from cprime._utils.messages import bytes_of, require, shown_bytes
@@ -136,7 +136,7 @@ def load_model(path: Path) -> Any:
     if str(path) == STDIN and sys.stdin.isatty():
         raise ValueError("MODEL is - (standard input), which is a terminal: expected a model from a pipe or a file")
     model = load(sys.stdin.buffer if str(path) == STDIN else path)
-    if is_classifier(model):
+    if is_classifier(model) or is_regressor(model):
         raise ValueError(f"{path} has a {type(model).__name__}, which no command takes: use it in Python")
     return model
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cprime import load
 from cprime.cli.errors import say
-from cprime.cli.files import STDIN, Request, chunk_figures, opened
+from cprime.cli.files import STDIN, Request, chunk_figures, load_model, opened
 from cprime.cli.summary import MODEL_NAMES, print_summary, summary
 from cprime.estimators.covariances import family_of
 from cprime.persistence import checkpoints
@@ -45,7 +45,7 @@ def _of_data(data: Sequence[str], request: Request) -> dict[str, object]:
 
 
 def _of_model(path: Path) -> dict[str, object]:
-    estimator = load(path)
+    estimator = load_model(path)
     params = estimator.get_params(deep=False)
     for name, value in params.items():
         if not isinstance(value, bool | int | float | str | None):

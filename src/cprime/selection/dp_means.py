@@ -40,7 +40,9 @@ HISTORY = np.dtype(
 )
 # Most steps of k-means in a round that has changed the number of clusters, and in another round.
 _FEW_STEPS, _STEPS = 10, 300
-_BATCH = 2048  # number of distant points that are read and compared with all centers at a time
+# Centers jump in a graph search unless the last round lowered the objective by at most this number · tol · objective.
+_JUMP_TOL = 24
+_BATCH = 4096  # number of points that are read and compared with all centers at a time
 _NEIGHBORS = 8  # number of nearest clusters with which a cluster may be merged
 _logger = logging.getLogger(__name__)
 
@@ -66,7 +68,7 @@ class DPMeans(NearestCenter, Clusterer):
     max_iter : int, default=100
         Maximum number of rounds.
     tol : float, default=1e-4
-        Tolerance of the k-means steps, as in `KMeans`.
+        Tolerance of the k-means steps, as in `KMeans`. With a smaller one, more rounds of a graph search have jumps.
     callbacks : callback or sequence of them, default=None
         Called after every round with a row of `history_` as a dictionary, and the estimator; see `KMeans`.
     n_threads : int or None, default=None
@@ -218,7 +220,8 @@ class DPMeans(NearestCenter, Clusterer):
         given = fitted_centers(centers)
         C = len(centers if given is None else given)
         steps = _FEW_STEPS if changed else _STEPS
-        options = KMeansOptions(C, init=centers, max_iter=steps, tol=self.tol, search=self.search)
+        jumps = "auto" if before is None or before.change > _JUMP_TOL * self.tol else False
+        options = KMeansOptions(C, init=centers, max_iter=steps, tol=self.tol, search=self.search, jumps=jumps)
         key = Key(seed_of(self.random_state), len(rows))
         run, measured = em.solve(data, options.problem(data), key)
         assert run.counts is not None
@@ -226,14 +229,14 @@ class DPMeans(NearestCenter, Clusterer):
         opened = open_clusters(data, then, penalty)
         pairs = pairs_to_merge(then, run.counts, measured["neighbors"], 0.0 if len(opened) else penalty)
         converged = run.end == em.End.CONVERGED and not len(opened) and not len(pairs)
+        if len(opened):
+            then = then[data.each(Remaining(then, penalty, opened)) > 0]
+        then = np.concatenate([merged(then, run.counts, pairs), opened])
         row = (C, objective, run.error, n_opened, n_removed, perf_counter() - begin)
         change = math.inf if before is None else (before.objective - objective) / (objective if objective > 0 else 1.0)
         _logger.info(
             "round %d: %d clusters, objective %.6g", len(rows) + 1, C, objective, extra={"iteration": len(rows) + 1}
         )
-        if len(opened):
-            then = then[data.each(Remaining(then, opened)) > 0]
-        then = np.concatenate([merged(then, run.counts, pairs), opened])
         n_removed = C + len(opened) - len(then)
         return _Rounds(run, measured, (*rows, row), change, then, len(opened), n_removed, converged)
 
@@ -310,10 +313,13 @@ class DistantRows:
 class Remaining:
     """Job that returns the weight (C,) of the points of each cluster that are not nearer to a new center.
 
-    centers (C, D): those to which the data have assigned the points    opened (m, D): the new centers
+    A point that is too far from its own center is nearer to a new one, so only the others are compared with these.
+    centers (C, D): those to which the data have assigned the points    penalty [data unit²]
+    opened (m, D): the new centers
     """
 
     centers: Floats
+    penalty: float
     opened: Floats
 
     reads: ClassVar[bool] = True
@@ -321,10 +327,15 @@ class Remaining:
 
     def __call__(self, block: Block, kept: ActiveSet | None) -> tuple[None, NDArray[np.float64]]:
         assert kept is not None
-        labels = np.ascontiguousarray(kept.winners)
-        stay = block.X.own_distances(self.centers, labels) <= block.X.nearest(self.opened)[1][:, 0]
-        weights = None if block.sample_weight is None else block.sample_weight[stay]
-        return None, np.bincount(labels[stay], weights, len(self.centers)).astype(np.float64)
+        labels, out = np.ascontiguousarray(kept.winners), np.zeros(len(self.centers))
+        own = block.X.own_distances(self.centers, labels)
+        near = np.flatnonzero(shares_of(block.sample_weight, len(block)) * own <= self.penalty)
+        for begin in range(0, len(near), _BATCH):
+            rows = near[begin : begin + _BATCH]
+            rows = rows[own[rows] <= block.X[rows].nearest(self.opened)[1][:, 0]]
+            weights = None if block.sample_weight is None else block.sample_weight[rows]
+            out += np.bincount(labels[rows], weights, len(out))
+        return None, out
 
 
 def shares_of(weights: NDArray[np.float64] | None, n: int) -> NDArray[np.float64]:

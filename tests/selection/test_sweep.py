@@ -270,6 +270,64 @@ def test_no_covariance_type_loses_to_its_own_fit_of_ten_starts(name):
         assert found.bic.min() == pytest.approx(2314.3, abs=0.05)
 
 
+FAMILIES = {
+    "faithful": (lambda: old_faithful().data, ["VEE", "VEV", "EVV"], range(1, 7)),
+    "iris": (lambda: load_iris().data, ["EEE", "EEV", "VVV"], range(1, 7)),
+}
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore:The best number of components")
+@pytest.mark.parametrize("name", FAMILIES)
+def test_fits_of_neighboring_numbers_help_each_other(name):
+    """Splits of fits of fewer components and merges of more find optima that ten starts for the same number find."""
+    make, families, numbers = FAMILIES[name]
+    X = make()
+    found = sweep(GaussianMixture(), X, numbers, covariance_type=families, holdout=None, random_state=0)
+    for family, C, bic in zip(found.covariance_type, found.n_components, found.bic, strict=True):
+        own = GaussianMixture(C, covariance_type=family, n_init=10, random_state=0, tol=1e-3 / len(X), max_iter=1000)
+        assert bic <= own.fit(X).bic(X) + 2, (family, C)
+
+
+@pytest.mark.filterwarnings("ignore:The best number of components")
+def test_held_out_points_do_not_influence_the_fits_that_they_judge(monkeypatch):
+    """Fits of several covariance types to the other points are bit-identical if the held-out points are replaced."""
+    X, judged = apart(3, 2, 40)[0], []
+
+    def recorded(self, rows, sample_weight=None, bounds=GaussianMixture.bounds):
+        if len(rows) == 24:
+            judged.append((np.array(rows), self.means_, self.covariances_, self.weights_))
+        return bounds(self, rows, sample_weight)
+
+    monkeypatch.setattr(GaussianMixture, "bounds", recorded)
+    given = {"covariance_type": ["VEI", "EEE"], "random_state": 0}
+    found = sweep(GaussianMixture(), X, [2, 3, 4], **given)
+    np.testing.assert_array_equal(found.bic, sweep(GaussianMixture(), X, [2, 3, 4], holdout=None, **given).bic)
+    changed = X.copy()
+    changed[(X[:, np.newaxis] == judged[0][0]).all(axis=2).any(axis=1)] = 1e3 * np.arange(48).reshape(24, 2)
+    sweep(GaussianMixture(), changed, [2, 3, 4], **given)
+    assert len(judged) == 12
+    for first, second in zip(judged[:6], judged[6:], strict=True):
+        assert not (first[0] == second[0]).any()
+        for before, after in zip(first[1:], second[1:], strict=True):
+            np.testing.assert_array_equal(before, after)
+
+
+@pytest.mark.filterwarnings("ignore:The best number of components")
+@pytest.mark.parametrize("numbers", [[3], [1, 6], [2, 3, 9]])
+def test_any_numbers_of_components_are_swept_for_several_covariance_types(numbers):
+    X = apart(3, 2, 40)[0]
+    X[::9, 1] = np.nan
+    found = sweep(GaussianMixture(missing="marginal"), X, numbers, covariance_type=["VII", "VVV"], random_state=0)
+    assert found.n_components.tolist() == 2 * numbers
+    assert (np.diff(found.log_likelihood.reshape(2, -1), axis=1) > 0).all()
+
+
+def test_points_that_coincide_are_swept_for_several_covariance_types():
+    found = sweep(GaussianMixture(), np.ones((20, 2)), [1, 2], covariance_type=["EII", "VVV"], random_state=0)
+    assert found.n_components.tolist() == [1, 2, 1, 2]
+
+
 def test_a_sweep_of_covariance_types_has_a_row_for_each_fit():
     X, w = apart(3, 2, 40)[0], np.random.default_rng(0).integers(1, 3, 120)
     found = sweep(

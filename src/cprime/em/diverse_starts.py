@@ -40,7 +40,7 @@ _PER_COLUMN = 5
 # Number of short runs of EM, of which the best is continued, and number of iterations of each.
 _CANDIDATES, _SHORT = 10, 5
 # The same for partitions that are given: number of iterations in each round, and number of runs continued after it.
-_ROUNDS = ((8, 6), (16, 3), (40, 1))
+_ROUNDS = ((2, 8), (4, 4), (12, 2), (30, 1))
 # Short runs are made only if an iteration computes at most this many densities, because for larger data they would take
 # longer than the rest of the fit.
 _SMALL = 2**16
@@ -160,11 +160,13 @@ def best_of(
 
     The best run has the fewest collapsed components and, among these, the greatest free energy.
     starts: functions that return starting parameters    keys: random key of each run
-    rounds: greatest number of iterations of each run in a round, and number of runs that are continued after it
+    rounds: greatest number of iterations of each run in a round, and number of runs that are continued after it. The
+    first round is of plain EM, because momentum takes time and needs more iterations to be of use.
     """
-    for n_iterations, n_continued in rounds:
+    for k, (n_iterations, n_continued) in enumerate(rounds):
         settings = replace(plan.stage.settings, max_iter=n_iterations)  # type: ignore[attr-defined]
-        short = replace(plan, stage=replace(plan.stage, settings=settings), callback=None)
+        stage = EM(settings) if k == 0 else replace(plan.stage, settings=settings)
+        short = replace(plan, stage=stage, callback=None)
         fits = [run(data, start, short, key) for start, key in zip(starts, keys, strict=True)]
         order = sorted(range(len(fits)), key=lambda i: (fits[i].model.n_collapsed, -fits[i].bound))[:n_continued]
         keys = [keys[i] for i in order]

@@ -296,7 +296,8 @@ def of_empty(shares: NDArray[np.float64], covariances: NDArray[np.float64]) -> N
 
 def pooled(shares: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the mean of second moments (C, …) over components, weighted by shares (C,) of the points."""
-    return np.tensordot(shares, second, axes=1)
+    found: NDArray[np.float64] = shares[np.newaxis] @ second.reshape(len(second), -1)  # faster than np.tensordot
+    return found.reshape(second.shape[1:])
 
 
 def checked_precisions(precisions_init: Any, shape: tuple[int, ...], covariance_type: str) -> NDArray[np.float64]:

@@ -3,7 +3,6 @@
 import logging
 import time
 from collections.abc import Iterable, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -106,14 +105,15 @@ def sweep(
     For data read from files, new centers, merges and splits are found among 2¹⁷ random rows; the fits use all rows.
 
     With several covariance types, all types have the same starting partitions for each number of components. The fit of
-    a type is the best of those that start from these partitions, from the fit of the previous C with new centers, and
-    from the partitions of the other types with the same C. Short runs from all of them select the runs to continue. A
-    `UserWarning` says if the best number is at the border of the range.
+    a type is the best of those that start from these partitions, from the fit of the previous C with new centers or a
+    component split, from the fit of the next C with two components merged, and from the partitions of the other types
+    with the same C. This is repeated once. Short runs from all of them select the runs to continue. A `UserWarning`
+    says if the best number is at the border of the range.
 
     With `holdout`, the fits are made without the held-out points and evaluated on these points. One further fit to all
     data then starts from the parameters of the best fit. All results except `held_out` refer to this further fit. With
-    several covariance types it is the other way round: the fits use all data, and a further fit to the points that are
-    not held out starts from their parameters.
+    several covariance types, the fits to all data have their own starts, so no result but `held_out` depends on
+    `holdout`; the fits without the held-out points have 3 new initializations if `n_init` is None.
 
     Parameters
     ----------
@@ -179,24 +179,25 @@ def sweep(
     estimator = with_all_categories(estimator, data.X)
     if numbers[-1] > data.n_rows:
         raise ValueError(f"n_components_range must be at most n_samples={data.n_rows}, got {numbers[-1]}.")
+    seed = 0 if families is None else int(rng.randint(2**31))
     seen, held_out = _divided(data, holdout, rng)
     templates = [estimator] if families is None else [_with(estimator, each) for each in families]
     rows: list[dict[str, Any]] = []
-    before: list[Mixture] = []
-    for C in numbers:
+    every, without = [
+        [] if families is None or part is None else fits_of_families(_run, templates, part, numbers, n, n_turns, seed)
+        for part, n, n_turns in ((data, n_init or 12, 2), (None if held_out is None else seen, n_init or 3, 1))
+    ]
+    best: Mixture | None = None
+    for k, C in enumerate(numbers):
         began = time.perf_counter()
         if families is None:
-            before = [_best_fit(estimator, seen, C, before[0] if before else None, n_init or 3, rng)]
-            judged, fits = before, before
+            best = _best_fit(estimator, seen, C, best, n_init or 3, rng)
+            fits = judged = [best]
             if held_out is not None:
-                fits = [_run(estimator, data, C, rng, _everything(before[0]))]
+                fits = [_run(estimator, data, C, rng, _everything(best))]
         else:
-            before = fits = fits_of_families(
-                partial(_run, data=data, C=C, rng=rng), templates, data, C, before, n_init or 12, rng
-            )
-            judged = fits
-            if held_out is not None:
-                judged = [_run(each, seen, C, rng, _everything(fit)) for each, fit in zip(templates, fits, strict=True)]
+            fits, judged = every[k].fits, (without or every)[k].fits
+            began -= sum(each[k].seconds for each in (every, without) if each)
         for fit, judge in zip(fits, judged, strict=True):
             row = {"held_out": np.nan if held_out is None else judge.bounds(*held_out).log_likelihood}
             row |= _measured(fit, data, criteria)

@@ -27,8 +27,10 @@ Doubles = NDArray[np.float64]
 
 _VALUES = 2**20  # number of costs (rows × components) in memory at a time
 _LEAST_SHARE = 1e-12  # least eigenvalue of a scaled design, relative to the largest one, that counts as above 0
-_MOST_STEPS, _MOST_HALVINGS = 50, 40  # of Newton's method in an M-step
-_TOL = 1e-14  # relative change of an objective at which Newton's method ends
+# Maximum numbers of Newton's steps in an M-step, for coefficients and for gates, and of halvings of a step. Gates start
+# near their optimum in all but the first M-steps.
+_MOST_STEPS, _MOST_OF_GATES, _MOST_HALVINGS = 50, 2, 30
+_TOL = 1e-14  # relative gain of an objective at which Newton's method ends
 
 
 class RegressionCosts(Components):
@@ -172,36 +174,44 @@ class Regression(Family, ABC):
         return replace(self, centers=centers)
 
     def _new_gates(self, moments: RowMoments) -> Doubles | None:
-        """Return the gates (C, V + 1) of greatest Σ_n Σ_c w_n q_nc log π_c(w_n): a multinomial logistic regression."""
+        """Return gates (C, V + 1) of greater Σ_n Σ_c w_n q_nc log π_c(w_n), a multinomial logistic regression."""
         if self.gates is None or self.n_components == 1:
             return self.gates
-        (C, P), parts = self.gates.shape, moments.parts
+        C, P = self.gates.shape
+        parts = [
+            (self.split(Z[rows])[2], ids[rows], q[rows])
+            for Z, _, ids, q in moments.parts
+            for rows in _pieces(len(Z), C * P)
+        ]
 
         def value(gates: Doubles) -> float:
-            model, total = replace(self, gates=gates), 0.0
-            for Z, _, ids, q in parts:
-                for rows in _pieces(len(Z), C * P):
-                    logs = model.log_mixing(self.split(Z[rows])[2])
-                    total += float((q[rows] * np.take_along_axis(logs, ids[rows], axis=1)).sum())
-            return total
+            model = replace(self, gates=gates)
 
-        def step(gates: Doubles) -> Doubles:
-            model, slope, curvature = replace(self, gates=gates), np.zeros((C, P)), np.zeros((C * P, C * P))
-            for Z, _, ids, q in parts:
-                for rows in _pieces(len(Z), C * P):
-                    w = self.split(Z[rows])[2]
-                    W, pi = _with_ones(w), np.exp(model.log_mixing(w))
-                    m, rest = q[rows].sum(axis=1), np.zeros(pi.shape)
-                    np.add.at(rest, (np.arange(len(w))[:, np.newaxis], ids[rows]), q[rows])
-                    slope += (rest - m[:, np.newaxis] * pi).T @ W
-                    each = (pi[:, :, np.newaxis] * W[:, np.newaxis]).reshape(len(W), -1)
-                    curvature -= (m[:, np.newaxis] * each).T @ each
-                    blocks = curvature.reshape(C, P, C, P)
-                    blocks[range(C), :, range(C)] += np.einsum("n,nc,ni,nj->cij", m, pi, W, W, optimize=True)
+            def total(part: Any) -> float:
+                w, ids, q = part
+                return float((q * np.take_along_axis(model.log_mixing(w), ids, axis=1)).sum())
+
+            return sum(by_pieces(total, parts))
+
+        def step(gates: Doubles) -> tuple[Doubles, float]:
+            model = replace(self, gates=gates)
+
+            def derivatives(part: Any) -> tuple[Doubles, Doubles]:
+                w, ids, q = part
+                W, pi, m = _with_ones(w), np.exp(model.log_mixing(w)), q.sum(axis=1)
+                rest, curvature = -m[:, np.newaxis] * pi, np.empty((C, P, C, P))
+                np.add.at(rest, (np.arange(len(w))[:, np.newaxis], ids), q)
+                for i, j in np.ndindex(P, P):
+                    h = m * W[:, i] * W[:, j]
+                    curvature[:, i, :, j] = np.diag(h @ pi) - (h[:, np.newaxis] * pi).T @ pi
+                return rest.T @ W, curvature.reshape(C * P, C * P)
+
+            made = by_pieces(derivatives, parts)
+            slope, curvature = (np.sum(each, axis=0) for each in zip(*made, strict=True))
             free = np.linalg.lstsq(curvature[P:, P:], slope[1:].reshape(-1), rcond=_LEAST_SHARE)[0]
-            return np.vstack([np.zeros(P), free.reshape(C - 1, P)])
+            return np.vstack([np.zeros(P), free.reshape(C - 1, P)]), float(free @ slope[1:].reshape(-1))
 
-        return _newton(self.gates, value, step)
+        return _newton(self.gates, value, step, _MOST_OF_GATES)
 
 
 def _with_ones(x: Doubles) -> Doubles:
@@ -209,21 +219,23 @@ def _with_ones(x: Doubles) -> Doubles:
     return np.column_stack([x, np.ones(len(x))])
 
 
-def _newton(start: Doubles, value: Any, step: Any) -> Doubles:
-    """Maximise a concave function `value` by Newton's method from `start`, halving steps so that it never falls.
+def _newton(start: Doubles, value: Any, step: Any, n_steps: int) -> Doubles:
+    """Maximise a concave function `value` by at most `n_steps` of Newton's method, halved so that it never falls.
 
-    step: function of the parameters that returns the full step
+    step: function of the parameters that returns the full step, and its scalar product with the gradient
     """
     now, best = start, value(start)
-    for _ in range(_MOST_STEPS):
-        direction, before = step(now), best
+    for _ in range(n_steps):
+        direction, gain = step(now)
+        if not gain > _TOL * abs(best):  # The step is at the limit of rounding, so halving cannot compare values.
+            return now + direction if gain > 0 else now
         for _ in range(_MOST_HALVINGS):
             found = value(now + direction)
             if found >= best:  # false for NaN
                 now, best = now + direction, found
                 break
             direction = direction / 2
-        if not best - before > _TOL * abs(best):
+        else:
             break
     return now
 
@@ -322,12 +334,14 @@ class PoissonRegression(Regression):
             eta = predictors(beta)
             return float(q @ (y * eta - np.exp(eta)))
 
-        def step(beta: Doubles) -> Doubles:
+        def step(beta: Doubles) -> tuple[Doubles, float]:
             rates = np.exp(predictors(beta))
-            return _solved(x, q * rates, q * (y - rates))
+            slopes = q * (y - rates)
+            direction = _solved(x, q * rates, slopes)
+            return direction, float(slopes @ predictors(direction))
 
         with np.errstate(over="ignore", invalid="ignore"):
-            return _newton(self.centers[c], value, step), np.nan
+            return _newton(self.centers[c], value, step, _MOST_STEPS), np.nan
 
 
 REGRESSION = {"gaussian": GaussianRegression, "poisson": PoissonRegression}

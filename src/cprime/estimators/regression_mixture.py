@@ -17,6 +17,7 @@ from cprime._utils.messages import warn
 from cprime._utils.number_types import check_largest
 from cprime._utils.random import Key, Purpose, check_random_state, seed_of
 from cprime._utils.values import replace
+from cprime.em.diverse_starts import best_of as best_of_runs
 from cprime.estimators.columns import resolve_columns
 from cprime.estimators.fitted_mixture import best_of
 from cprime.estimators.mixture_parameters import checked_shares, k_means_start
@@ -41,6 +42,9 @@ from cprime.sources import array_of
 # With n_init="auto" there are at most _MOST_STARTS starts, fewer if these have more than _EVALUATIONS pairs of a row
 # and a component.
 _MOST_STARTS, _EVALUATIONS = 20, 2_000_000
+# Number of iterations of each short run in a round, and number of runs that are continued after it. Rounds are longer
+# than those of other mixtures, because lines separate slowly.
+_ROUNDS = ((8, 8), (16, 4), (40, 1))
 _STARTS = ("lines", "k-means", "lines", "random")  # kinds of successive starts
 _KMEANS_ITERATIONS = 10
 # Least variance of a component, as a share of the variance of y: with reg_covar="auto", and in any case.
@@ -359,10 +363,11 @@ class RegressionMixture(CallbackSupportMixin, RegressorMixin, SavableEstimator):
                     f"{(data.n_points, C)}, got an array of shape {values.shape}."
                 )
             starts = [partial(begun, checked_shares(values, C))]
-        candidates = starts if len(starts) > 1 else []
-        return em.Problem(
-            plan, None, lambda data, key: centers, lambda data, centers, exact: starts[0](), candidates=candidates
-        )
+
+        def first_model(data: Data, centers: NDArray, exact: bool) -> Any:
+            return starts[0]() if len(starts) == 1 else best_of_runs(starts, data, plan, [key] * len(starts), _ROUNDS)
+
+        return em.Problem(plan, None, lambda data, key: centers, first_model)
 
     def _set_run(self, run: em.Run, units: _Units, n_active: int, measured: dict[str, Any]) -> Self:
         """Set the fitted attributes from the state of a run, and return the estimator.    n_active: C′"""

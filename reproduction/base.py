@@ -25,7 +25,12 @@ b = 1.96 s √(2/m), the same for as many runs as the source's. They *agree* if 
 of both and the tolerance that the row's note states; they *do not* if they differ by more than a and the tolerance; in
 between more runs are needed to tell, and the row is *not judged*. Of one or two runs the spread is not known: they
 agree within the tolerance alone, and beyond it are not judged. Fewer runs therefore never make agreement easier, they
-leave more rows unjudged. A statement agrees by the criterion in its note."""
+leave more rows unjudged. A statement agrees by the criterion in its note.
+
+Some rules are *generous*: the value follows from the settings by arithmetic; or the source says "close" and the
+tolerance is ours; or the source does not say how it chose a parameter, and ours was chosen by the result or moves it by
+more than the source's digits tell apart. Rows that agree by such a rule are counted apart; rows that do not agree are
+counted with the others."""
 
 
 class Missing(Exception):
@@ -39,7 +44,7 @@ class Row(NamedTuple):
     ours: mean over our runs, or a statement    spread: standard error of that mean, None if there is none
     met: whether it agrees, within the spread or the entry's tolerance; None if nothing is published, or too few runs
     were made to judge    note: remarks needed to understand the row
-    why: the reason if it does not agree, if known
+    why: the reason if it does not agree, if known    generous: whether its rule is generous, as `RULE` defines it
     """
 
     quantity: str
@@ -49,6 +54,7 @@ class Row(NamedTuple):
     met: bool | None
     note: str = ""
     why: str = ""
+    generous: bool = False
 
 
 @dataclass

@@ -72,7 +72,7 @@ def _turned(components: Gaussians) -> Gaussians:
 
 def _close_rows(name: str, found: list[Gaussians]) -> list[Row]:
     note = f"published as close to K-means, whose numbers stand here; agrees if within {_CLOSE:g} and the spread"
-    return parameter_rows(name, _K_MEANS, found, note, _CLOSE)
+    return [row._replace(generous=True) for row in parameter_rows(name, _K_MEANS, found, note, _CLOSE)]
 
 
 def draw(result: Result, figure: Figure) -> None:

@@ -1,6 +1,7 @@
 """The page of all results in a folder, as Markdown, made from their JSON alone."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple
 
 from reproduction.base import RULE
 from reproduction.report import HEADINGS, Count, Report, count, shown
@@ -42,9 +43,9 @@ def page(reports: Sequence[Report], missing: Mapping[str, str]) -> str:
 
 def _overview(reports: Sequence[Report]) -> list[str]:
     """Return a table with a line for each entry and one for all."""
-    total = sum((count(report.result.rows) for report in reports), Count(0, 0, 0))
+    total = sum((count(report.result.rows) for report in reports), Count(0, 0, 0, 0))
     seconds = sum(report.about["seconds"] for report in reports)
-    headings = ("", "source", "command", "agree", "do not", "not judged", "seconds")
+    headings = ("", "source", "command", "agree", "by a generous rule", "do not", "not judged", "seconds")
     lines = [_line(report) for report in reports]
     last = ("all", "", "", *_cells(total), f"{seconds:.0f}")
     return [f"**{total}**.", _table(headings, [*lines, last])]
@@ -57,8 +58,8 @@ def _line(report: Report) -> tuple[str, ...]:
     return (name, result.source, command, *_cells(count(result.rows)), seconds)
 
 
-def _cells(n: Count) -> tuple[str, str, str]:
-    return (str(n.met), str(n.unmet), str(n.unjudged))
+def _cells(n: Count) -> tuple[str, ...]:
+    return tuple(map(str, astuple(n)))
 
 
 def _unmet(reports: Sequence[Report]) -> list[str]:

@@ -6,7 +6,7 @@ import platform
 import re
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, astuple, dataclass, fields
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -20,6 +20,7 @@ from reproduction.base import Context, Result, Row
 HEADINGS = ("quantity", "published", "ours", "within the spread?")
 _VERDICTS = {True: "yes", False: "no", None: "not judged"}
 _NOT_PUBLISHED = "–"
+_GENEROUS = "yes, by a generous rule"
 _DIGITS = 9  # of numbers in a JSON file
 _INNERMOST = re.compile(r"\[[^\[\]{}]*\]")
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "matplotlib")
@@ -35,24 +36,31 @@ class Report:
 
 @dataclass(frozen=True)
 class Count:
-    """Numbers of published values and statements that agree, that do not, and that had too few runs to judge."""
+    """Numbers of published values and statements that agree, that agree by a generous rule, that do not agree, and that
+    had too few runs to judge.
+    """
 
     met: int
+    generous: int
     unmet: int
     unjudged: int
 
     def __add__(self, other: "Count") -> "Count":
-        return Count(self.met + other.met, self.unmet + other.unmet, self.unjudged + other.unjudged)
+        return Count(*(sum(pair) for pair in zip(astuple(self), astuple(other), strict=True)))
 
     def __str__(self) -> str:
-        text = f"{self.met} of {self.met + self.unmet} published numbers and statements reproduced"
-        return f"{text}, {self.unjudged} not judged" if self.unjudged else text
+        parts = [f"{self.met} of {self.met + self.unmet} published numbers and statements reproduced"]
+        parts += [f"{self.generous} more by a generous rule"] if self.generous else []
+        parts += [f"{self.unjudged} not judged"] if self.unjudged else []
+        return ", ".join(parts)
 
 
 def count(rows: Iterable[Row]) -> Count:
     """Return the numbers of rows with a published value, by agreement."""
-    met = [row.met for row in rows if row.published is not None]
-    return Count(met.count(True), met.count(False), met.count(None))
+    judged = [row for row in rows if row.published is not None]
+    met = [row.met for row in judged]
+    generous = sum(row.met is True and row.generous for row in judged)
+    return Count(met.count(True) - generous, generous, met.count(False), met.count(None))
 
 
 def about(context: Context, command: Sequence[str], seconds: float) -> dict[str, Any]:
@@ -131,11 +139,12 @@ def _cells(row: Row) -> tuple[str, str, str, str]:
         ours = _number(row.ours, row.spread)
         ours += "" if row.spread is None else f" ± {_number(row.spread, row.spread)}"
     published = "" if row.published is None else row.published
+    verdict = _GENEROUS if row.met and row.generous else _VERDICTS[row.met]
     return (
         row.quantity,
         published if isinstance(published, str) else _number(published, None),
         ours,
-        _NOT_PUBLISHED if row.published is None else _VERDICTS[row.met],
+        _NOT_PUBLISHED if row.published is None else verdict,
     )
 
 

@@ -14,6 +14,13 @@ if TYPE_CHECKING:
 _DATA = "BIRCH"
 _FAILED = 0.5  # a setting fails if its error ends above the full algorithm's by this share
 _OBSERVABLE = 1.0  # percentage points
+_EXPERIMENTS = (
+    "Experiments with 40 pairs of runs, k-means and G = 5: the mean error of S is 11.6 % above that of X. It is 9.5 to "
+    "11.7 % with 1, 2, 5 or 10 initial E-steps, 7.6 % with other data in each run, 6.8 % with a random component, 6.4 "
+    "% from k-means++ and 4.7 % from random points, each of both means having a standard error of 2 to 3 %. Two or "
+    "three of these together do not go lower: 5.7 to 10.5 %. So neither seeding, nor initial sets, nor the data "
+    "explain it"
+)
 _FAILURE = f"fails: the mean error ends more than {_FAILED:.0%} above the full algorithm's"
 
 
@@ -48,8 +55,11 @@ def rows(found: dict[str, dict[str, Any]]) -> list[Row]:
                 _OBSERVABLE,
                 f"pairs of runs from the same centers; no difference, or one within {_OBSERVABLE:g} points",
                 "lists estimated from the few distances of C′ = 1 end in worse optima than exact ones on average, in "
-                "more runs than chance explains; the source compares mean curves by eye",
+                "more runs than chance explains; the source compares mean curves by eye, and the choices that it does "
+                "not print change the difference but do not remove it (see the note)",
             )
+            if row.met is False:
+                row = row._replace(note=f"{row.note}. {_EXPERIMENTS}")
             statements.append(row._replace(published="not observable"))
     higher = [
         error["mean"][1] > list(column.values())[-1]["error"]["mean"][1]

@@ -13,6 +13,20 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _CLOSE = 0.01
+# What other thresholds than that of `curves.REACHED` give on BIRCH, by algorithm and G.
+_THRESHOLDS = {
+    ("var-GMM-S", "2"): (
+        "With other thresholds, of 50 runs: iterations until the mean error is within 2, 5, 10, 20 and 50 % of where "
+        "the full algorithm's ends are 40, 16, 8, 4 and 1 with all 25 and 13, 13, 12, 11 and 9 with G = 2, which are "
+        "27 and 3 fewer and 4, 7 and 8 more. The full algorithm comes down slowly at its end, so only where both "
+        "curves are steep does G = 2 need about ten more; and its own end is lower by 11 %"
+    ),
+    ("var-k-means-S", "5"): (
+        "With other thresholds, of 50 runs: against the full algorithm's end 4 or 5 more at 2 to 50 %; but G = 5 ends "
+        "1.4 % higher in these runs, and until either mean error is within 5 % of its own end it takes 10 iterations, "
+        "all 25 take 8, which is 2 more"
+    ),
+}
 
 
 def compute(context: Context) -> Result:
@@ -77,6 +91,7 @@ def _later(
 ) -> Row:
     """Return the row of the additional iterations that an algorithm needs compared with its full counterpart."""
     full = str(curves.COMPONENTS[data])
+    experiments = f". {_THRESHOLDS[name, G]}" if data == "BIRCH" else ""
     late, first = found[name][G]["reached"], found[name][full]["reached"]
     more = None if late is None else late - first
     return Row(
@@ -85,9 +100,9 @@ def _later(
         "never as low" if more is None else float(more),
         None,
         more is not None and bool(allowed[0] <= more <= allowed[1]),
-        f"{curves.REACHED}; agrees from {allowed[0]} to {allowed[1]}; {_runs(found[name][G])}",
+        f"{curves.REACHED}; agrees from {allowed[0]} to {allowed[1]}; {_runs(found[name][G])}{experiments}",
         f"the full algorithm takes {first:.0f} iterations to come so close to its own end; the source reads the "
-        "difference off the curves by eye",
+        "difference off the curves by eye, and another threshold explains it (see the note)",
     )
 
 
@@ -108,7 +123,9 @@ def _better(found: dict[str, dict[str, Any]]) -> Row:
         f"{len(excesses) - len(above)} of {len(excesses)}",
         None,
         not above,
-        f"not above by more than {_CLOSE:.0%}",
+        f"not above by more than {_CLOSE:.0%}. The mean errors of var-k-means-S with G = 5 and of the full algorithm "
+        "have standard errors of 1.9 and 2.3 % in 50 runs, more than the 1.4 % between them; in 40 runs with other "
+        "data in each, S ended 2.9 % below: the seeds explain the difference",
         "above it ends " + "; ".join(above) if above else "",
     )
 
@@ -140,7 +157,7 @@ def _saved(found: dict[str, dict[str, Any]], name: str, G: str, published: int) 
     """Return the row of the factor by which an iteration evaluates fewer distances."""
     saved = curves.COMPONENTS["KDD"] / found[name][G]["evaluations"]
     label = f"KDD, {name}, G = {G}: times fewer distances an iteration"
-    return Row(label, f"at least {published}", float(saved), None, bool(saved >= published))
+    return Row(label, f"at least {published}", float(saved), None, bool(saved >= published), generous=True)
 
 
 def _matches(found: dict[str, dict[str, Any]], name: str, G: str) -> Row:

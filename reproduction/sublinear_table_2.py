@@ -26,6 +26,10 @@ _NAMES = {
     ("BIRCH", 4096): "BIRCH 4096",
 }
 _VARIED = ("BIRCH", 2025, True, 2)  # data, C, soft, G: the cell for which the number of initial E-steps is varied
+_BY_N_WARMUP = (
+    ". In BIRCH 2025, var-GMM-S, G = 2+1, one run ends at +16.8, −1.2, −5.4, −7.7 and −5.4 % with 11, 16, 18, 22 and "
+    "44 initial E-steps: the published −4.6 % lies between 16 and 18, or beyond 44"
+)
 _SAMPLE = "a sample of 130,290 rows of the source's 515,345: 65 points a component, not 258"
 
 
@@ -151,7 +155,8 @@ def _rows(name: str, setting: Setting, published: Published, found: dict[str, An
     least = found["least_speedup"]
     speedups = found["speedups"]
     half = _half_a_digit(published.speedup)
-    rows = [Row(f"{name}: least speed-up", published.speedup, least, None, abs(least - published.speedup) <= half)]
+    met = abs(least - published.speedup) <= half
+    rows = [Row(f"{name}: least speed-up", published.speedup, least, None, met, generous=True)]
     if published.counted is None:
         counted = Row(f"{name}: speed-up, counted", None, float(np.mean(speedups)), standard_error(speedups), None)
     else:
@@ -174,7 +179,7 @@ def _why(setting: Setting, found: dict[str, Any]) -> str:
         return f"{spread}; ours is {_SAMPLE}"
     return (
         f"{spread}; the source chose its number of initial E-steps by the training error and does not print it; ours "
-        f"is {setting.n_warmup}, and the error depends on it (see the rows of other numbers)"
+        f"is {setting.n_warmup}, and the error depends on it (see the rows of other numbers){_BY_N_WARMUP}"
     )
 
 

@@ -44,7 +44,7 @@ def test_two_means_of_the_same_distribution_differ_in_1_of_20_cases(rng):
 
 def test_means_far_apart_do_not_agree():
     row = compare("x", 19.0, [1.0, 2.0, 3.0], 5, note="a note", why="a reason")
-    assert row == ("x", 19.0, 2.0, pytest.approx(3**-0.5), False, "a note", "a reason")
+    assert row == ("x", 19.0, 2.0, pytest.approx(3**-0.5), False, "a note", "a reason", False)
     row = compare("x", 3.0, [1.0, 2.0, 3.0], 5, note="a note", why="a reason")
     assert (row.met, row.note, row.why) == (True, "a note", "")
 
@@ -76,7 +76,7 @@ def test_one_or_two_runs_are_judged_by_the_tolerance_alone():
 
 
 def test_nothing_published_is_not_judged():
-    assert compare("x", None, [1.0, 2.0], 5) == ("x", None, 1.5, 0.5, None, "", "")
+    assert compare("x", None, [1.0, 2.0], 5) == ("x", None, 1.5, 0.5, None, "", "", False)
 
 
 def test_data_are_read_from_the_folder_that_is_named(tmp_path, monkeypatch):

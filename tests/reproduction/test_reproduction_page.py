@@ -23,9 +23,16 @@ def test_counts_by_entry_and_in_all_and_what_is_missing():
     text = page([report(), report("sublinear-figure-3", ROWS[:1])], {"slides-em": "not run"})
     assert "**2 of 4 published numbers and statements reproduced, 1 not judged**" in text
     command = "`python -m reproduction run sublinear-table-2 --runs 5`"
-    assert f"| [sublinear-table-2](#sublinear-table-2) | Paper, table 2 | {command} | 1 | 2 | 1 | 1.2 |" in text
-    assert "| all |  |  | 2 | 2 | 1 | 2 |" in text
+    assert f"| [sublinear-table-2](#sublinear-table-2) | Paper, table 2 | {command} | 1 | 0 | 2 | 1 | 1.2 |" in text
+    assert "| all |  |  | 2 | 0 | 2 | 1 | 2 |" in text
     assert "- `slides-em`: not run" in text
+
+
+def test_agreements_by_a_generous_rule_are_counted_apart():
+    text = page([report(rows=[ROWS[0]._replace(generous=True), *ROWS[1:]]), report("sublinear-figure-3", ROWS[:1])], {})
+    assert "**1 of 3 published numbers and statements reproduced, 1 more by a generous rule, 1 not judged**" in text
+    assert "| 0 | 1 | 2 | 1 | 1.2 |" in text
+    assert "| error, % | 101.8 | 98.8 ± 2.3 | yes, by a generous rule (1) |" in text
 
 
 def test_what_does_not_agree_is_listed_with_its_reason():

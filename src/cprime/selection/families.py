@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from cprime._utils.random import Key
 from cprime._utils.values import replace
-from cprime.em import StartingPartitions
+from cprime.em import StartingPartitions, n_doubtful
 from cprime.estimators.budget import opened_within
 from cprime.estimators.fitted import centers_of, model_of, size_of
 from cprime.estimators.fitted_mixture import best_of
@@ -55,9 +55,10 @@ def fits_of_families(
     return levels
 
 
-def quality(fit: Mixture) -> tuple[bool, float]:
-    """Return a key that is greater for a better fit: whether no component has collapsed, and the free energy F."""
-    return not model_of(fit).n_collapsed, fit.lower_bound_
+def quality(fit: Any) -> tuple[int, float]:
+    """Return a key that is greater for a better fit: fewer doubtful components, then greater free energy F."""
+    counts = np.bincount(fit.labels_, minlength=fit.n_components)
+    return -n_doubtful(model_of(fit), counts), fit.lower_bound_
 
 
 class FamilyFits:

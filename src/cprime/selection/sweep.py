@@ -107,8 +107,9 @@ def sweep(
     With several covariance types, all types have the same starting partitions for each number of components. The fit of
     a type is the best of those that start from these partitions, from the fit of the previous C with new centers or a
     component split, from the fit of the next C with two components merged, and from the partitions of the other types
-    with the same C. This is repeated once. Short runs from all of them select the runs to continue. A `UserWarning`
-    says if the best number is at the border of the range.
+    with the same C. This is repeated once. Short runs from all of them select the runs to continue. Fits with a
+    component of fewer than 10 D points and a variance of at most 100 `reg_covar` are taken only if there is no other. A
+    `UserWarning` says if the best number is at the border of the range.
 
     With `holdout`, the fits are made without the held-out points and evaluated on these points. One further fit to all
     data then starts from the parameters of the best fit. All results except `held_out` refer to this further fit. With

@@ -5,9 +5,10 @@ Choosing C
 How many clusters are there? A sweep fits k-means for a range of C and computes for each
 fit BIC, AIC, BIC with the free energy in place of the likelihood, the likelihood of
 held-out points, and the elbow of J. X-means and G-means find C themselves by splitting
-and merging clusters. The data are unit Gaussians on a grid of 5 × 5 (BIRCH), so the
-true C is known and easy to find. Real data may have no such C, and then the criteria
-may differ.
+and merging clusters. The information curve compares how well each part of the data is
+modeled with the information in the partition. The data are unit Gaussians on a grid of
+5 × 5 (BIRCH), so the true C is known and easy to find. Real data may have no such C,
+and then the criteria may differ.
 """
 
 import time
@@ -16,7 +17,7 @@ import matplotlib.pyplot as plt
 
 from cprime import GMeans, KMeans, XMeans
 from cprime.datasets import birch
-from cprime.selection import SelectionDisplay, sweep
+from cprime.selection import SelectionDisplay, information_curve, stability, sweep
 
 plt.style.use("cprime.style")
 grid = birch(5, random_state=0)
@@ -44,6 +45,21 @@ for estimator in (XMeans(), GMeans()):
     seconds = time.perf_counter() - begin
     rounds = f"{estimator.n_rounds_} rounds and {seconds:.2f} s"
     print(f"{type(estimator).__name__}: {estimator.n_clusters_}, in {rounds}")
+
+# %%
+# Information and modeling
+# ------------------------
+# The partition loss of Kearns, Mansour & Ng falls with every further component, because
+# the information gain rises. The modeling terms, the divergences of the parts of the
+# data from their Gaussians, are least at the true C.
+
+curve = information_curve(KMeans(), X, range(10, 41), random_state=0)
+print(f"{'modeling terms':<15} {curve.best_n_components()}")
+agreement = stability(KMeans(), X, range(21, 30, 2), n_resamples=5, random_state=0)
+figure, axes = plt.subplots(1, 3, figsize=(12, 3.4), layout="constrained")
+curve.plot(ax=axes[0])
+curve.plot("information_gain", ax=axes[1])
+agreement.plot(ax=axes[2])
 
 # %%
 # The criteria

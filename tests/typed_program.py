@@ -46,6 +46,7 @@ many: cprime.Many = cprime.fit_many(np.stack([X, X]), 3, random_state=0)
 mixtures = cprime.fit_many(X, 2, groups=km.labels_, estimator=gm)[0].means_
 plan: cprime.Plan = cprime.plan(km, X)
 found = cprime.selection.sweep(cprime.KMeans(), X, range(2, 5), random_state=0)
+curve: cprime.selection.InformationCurve = cprime.selection.information_curve(found, X)
 best: int = found.best_n_components() + len(found.best().labels_)
 read: int = cprime.open_data(X).n_features
 lm = cprime.LaplaceMixture(2, random_state=0).fit(X)

@@ -94,7 +94,7 @@ def image_compression(said):
 
 
 def choosing_c(said):
-    assert len(re.findall(r"(?:bic|aic|held_out|elbow of J) +25\n", said)) == 5
+    assert len(re.findall(r"(?:bic|aic|held_out|elbow of J|modeling terms) +25\n", said)) == 6
     assert len(re.findall(r"(?:X|G)Means: 25,", said)) == 2
 
 

@@ -75,6 +75,7 @@ RESULTS |= {
     "Sweep",
     "SelectionDisplay",
     "Stability",
+    "InformationCurve",
     "MergeTree",
     "ClassificationTable",
     "AssignmentFit",
@@ -293,6 +294,7 @@ def made(name: str) -> Any:
             cprime.GaussianMixture(), X, [1], covariance_type=["EII", "VVI"], random_state=0
         ),
         "table": lambda: selection.classification_table(LABELS, mixture),
+        "information": lambda: selection.information_curve(cprime.KMeans(), X, [1, 2], random_state=0),
         "stability": lambda: selection.stability(cprime.KMeans(), X, [2, 3], n_resamples=2, random_state=0),
         "bootstrap": lambda: selection.bootstrap(k_means, X, 3, random_state=0),
         "errors": lambda: selection.standard_errors(k_means, X),
@@ -439,6 +441,12 @@ def calls() -> dict[str, Call]:
             {"estimator": cprime.KMeans(), "X": X, "n_clusters": [2, 3], "n_resamples": 2, **seeded},
             {"n_clusters": "counts"},
         ),
+        "selection.information_curve": Call(
+            lambda **given: selection.information_curve(**given).modeling,
+            {"estimator": cprime.KMeans(), "X": X, "n_components_range": [1, 2], **seeded},
+            {"n_components_range": "counts or None", "holdout": "real or None", "weights": "choice"},
+            selection.information_curve,
+        ),
         "selection.merge": Call(selection.merge, {"fitted": made("mixture"), "X": X}),
         "selection.purity": Call(
             selection.purity,
@@ -476,6 +484,9 @@ def calls() -> dict[str, Call]:
         "selection.Stability.best_n_clusters": method("stability", "best_n_clusters", {}),
         "selection.Stability.plot": method("stability", "plot", {}),
         "selection.Stability.to_frame": method("stability", "to_frame", {}),
+        "selection.InformationCurve.best_n_components": method("information", "best_n_components", {}),
+        "selection.InformationCurve.plot": method("information", "plot", {}),
+        "selection.InformationCurve.to_frame": method("information", "to_frame", {}),
         "selection.MergeTree.cut": method("tree", "cut", {"n_clusters": 2}),
         "selection.MergeTree.labels": method("tree", "labels", {"n_clusters": 2}),
         "selection.MergeTree.elbow": method("tree", "elbow", {}),

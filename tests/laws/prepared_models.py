@@ -378,6 +378,7 @@ EXCEPTIONS = {
     "fit_many": "fits new models; its argument is the initialization",
     "sweep": "clones the estimator",
     "stability": "clones the estimator",
+    "information_curve": "clones the estimator; a sweep has the densities of partition_loss",
     "bootstrap": "clones the estimator",
     "likelihood_ratio_test": "clones the estimator",
     "standard_errors": "errors of fitted parameters, which are in the units of the prepared rows",

@@ -98,6 +98,11 @@ def own_calls() -> dict[str, Call]:
         "selection.stability": Call(
             selection.stability, {"estimator": cprime.KMeans(), "X": ROWS, "n_clusters": 7, "n_resamples": 1}
         ),
+        "selection.information_curve": Call(
+            lambda **given: selection.information_curve(**given).modeling,
+            {"estimator": cprime.KMeans(), "X": ROWS, "n_components_range": [7]},
+            tried=selection.information_curve,
+        ),
         "theory.kl_divergence": Call(theory.kl_divergence, densities),
         "theory.part_densities": Call(theory.part_densities, {**densities, "X": np.eye(2)}),
         "theory.partition_loss": Call(theory.partition_loss, densities),

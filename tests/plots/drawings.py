@@ -9,7 +9,7 @@ import numpy as np
 from cprime import GaussianMixture, KMeans, SoftKMeans, StudentTMixture, plots
 from cprime.estimators.covariances import MCLUST_FAMILIES
 from cprime.search import Papers
-from cprime.selection import SelectionDisplay, Sweep, stability, sweep
+from cprime.selection import InformationCurve, SelectionDisplay, Sweep, information_curve, stability, sweep
 
 # Points, columns, clusters, unit of the data, and iterations that are shown.
 SIZES = {"few": (60, 2, 4, 1.0, [1]), "many": (900, 5, 36, 1000.0, [1, 2, 3])}
@@ -79,6 +79,11 @@ def swept(n: int) -> Any:
     )
 
 
+def informed(f: Fits) -> InformationCurve:
+    """Return the terms of the partition loss up to four components more than the k-means of the fits has."""
+    return information_curve(KMeans(), f.X, range(1, len(f.km.cluster_centers_) + 4), random_state=0)
+
+
 # The first word of a name is that of the display.
 DRAWINGS: dict[str, Callable[[Fits, Any], Any]] = {
     "ClustersDisplay": shown("ClustersDisplay", lambda f: f.gm),
@@ -104,6 +109,8 @@ DRAWINGS: dict[str, Callable[[Fits, Any], Any]] = {
     ),
     "ConvergenceDisplay, soft": shown("ConvergenceDisplay", lambda f: f.soft, panels_shown=["bounds", "error"]),
     "DecompositionDisplay": lambda f, ax: plots.DecompositionDisplay(f.parts).plot(ax),
+    "InformationCurve": lambda f, ax: informed(f).plot(ax=ax),
+    "InformationCurve, gain": lambda f, ax: informed(f).plot("information_gain", ax=ax),
     "MergeTreeDisplay": shown("MergeTreeDisplay", lambda f: f.km, n_clusters=2),
     "MergeTreeDisplay, entropy": shown("MergeTreeDisplay", lambda f: f.gm, n_clusters=2),
     "ResponsibilitiesDisplay": lambda f, ax: plots.ResponsibilitiesDisplay(f.r, 2).plot(ax),

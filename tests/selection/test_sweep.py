@@ -14,7 +14,7 @@ from cprime.kernels import SparseRows, as_rows
 from cprime.seeding.extension import extended
 from cprime.selection import sweep
 from cprime.selection.bisection import exchanged
-from cprime.selection.sweep import WeightedData, _divided
+from cprime.selection.sweep import WeightedData, divided
 from fits import centers_of
 from marks import long_but
 
@@ -92,7 +92,7 @@ def test_held_out_points_are_not_seen_by_the_fit_that_they_judge():
 @pytest.mark.parametrize("holdout", [0.01, 0.25, 0.9])
 def test_held_out_points_are_a_share_of_all(holdout):
     data = WeightedData(np.arange(40.0).reshape(20, 2), np.arange(20.0))
-    seen, held_out = _divided(data, holdout, np.random.RandomState(0))
+    seen, held_out = divided(data, holdout, np.random.RandomState(0))
     assert len(held_out.X) == max(round(20 * holdout), 1)
     together = np.concatenate([seen.X, held_out.X])
     assert np.array_equal(together[np.argsort(together[:, 0])], data.X)

@@ -2,7 +2,8 @@
 
 `sweep` fits a mixture or k-means for every C of a range, also with several covariance types (`families.py`), and
 returns a `Sweep`, which `SelectionDisplay` draws.
-`stability` compares fits to halves of the data, `classification_table` clusters with known classes. `XMeans` and
+`stability` compares fits to halves of the data, `information_curve` the terms of the partition loss on held-out rows;
+`classification_table` clusters with known classes. `XMeans` and
 `GMeans` split and merge clusters until a criterion or a test requires no further change; `DPMeans` opens clusters at
 distant points. `merge` joins the components
 of a fit and returns a `MergeTree`, which can be cut at any number of clusters. `bootstrap` and
@@ -17,6 +18,7 @@ from cprime.selection.bootstrap import Bootstrap, bootstrap
 from cprime.selection.display import SelectionDisplay
 from cprime.selection.dp_means import DPMeans
 from cprime.selection.gmeans import GMeans
+from cprime.selection.information import InformationCurve, information_curve
 from cprime.selection.likelihood_ratio import LikelihoodRatioTest, likelihood_ratio_test
 from cprime.selection.merging import MergeTree, merge
 from cprime.selection.mixture_classifier import MixtureClassifier
@@ -30,6 +32,7 @@ __all__ = [
     "ClassificationTable",
     "DPMeans",
     "GMeans",
+    "InformationCurve",
     "LikelihoodRatioTest",
     "MergeTree",
     "MixtureClassifier",
@@ -40,6 +43,7 @@ __all__ = [
     "XMeans",
     "bootstrap",
     "classification_table",
+    "information_curve",
     "likelihood_ratio_test",
     "merge",
     "purity",

@@ -181,7 +181,7 @@ def sweep(
     if numbers[-1] > data.n_rows:
         raise ValueError(f"n_components_range must be at most n_samples={data.n_rows}, got {numbers[-1]}.")
     seed = 0 if families is None else int(rng.randint(2**31))
-    seen, held_out = _divided(data, holdout, rng)
+    seen, held_out = divided(data, holdout, rng)
     templates = [estimator] if families is None else [_with(estimator, each) for each in families]
     rows: list[dict[str, Any]] = []
     every, without = [
@@ -270,7 +270,7 @@ def _check_estimator(estimator: Any) -> None:
             raise ValueError(f"{name} must not be given for one number of components in a sweep, got {value!r}.")
 
 
-def _divided(
+def divided(
     data: WeightedData, holdout: float | None, rng: np.random.RandomState
 ) -> tuple[WeightedData, WeightedData | None]:
     """Divide the data at random; return the part to fit, and the held-out part, a fraction `holdout` of the rows.

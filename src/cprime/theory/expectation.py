@@ -133,7 +133,7 @@ def check_n_features(model: MixtureDensity, n_features: int, data: str = "Q", na
         raise ValueError(f"{data} has {n_features} features, but {name} has {model.n_features}.")
 
 
-def log_density_by_neighbors(X: Floats, n_neighbors: int) -> Floats:
+def log_density_by_neighbors(X: Floats, n_neighbors: int, name: str = "Q") -> Floats:
     """Return the estimated log density ψ(k) − log(n − 1) − log V_D − D log ρ_k(x_n) at each row: (n,) [nats].
 
     ρ_k is the distance to the k-th neighbor, with k = `n_neighbors`, V_D the volume of the unit ball in D dimensions, n
@@ -141,11 +141,11 @@ def log_density_by_neighbors(X: Floats, n_neighbors: int) -> Floats:
     the distance to its nearest different points, and k the mean of two numbers of points: those closer than ρ_k, and
     those up to ρ_k. Minus the mean of the result is the estimate of the entropy by Kozachenko & Leonenko.
 
-    Raise ValueError if all rows are equal, because such data have no density.
+    Raise ValueError if all rows are equal, because such data have no density.    name: argument that errors name
     """
     n, D = X.shape
     if n <= n_neighbors:
-        raise ValueError(f"Q must have more than n_neighbors={n_neighbors} rows, got {n}.")
+        raise ValueError(f"{name} must have more than n_neighbors={n_neighbors} rows, got {n}.")
     tree = cKDTree(X) if D <= _TREE else None
     ranks, radius = np.full(n, float(n_neighbors)), np.zeros(n)
     left, most = np.arange(n), n_neighbors
@@ -155,7 +155,7 @@ def log_density_by_neighbors(X: Floats, n_neighbors: int) -> Floats:
         else:
             distances = np.sort(np.sqrt(Dense(X[left]).nearest(X, most + 1)[1]), axis=1)[:, n_neighbors:]
         if most == n - 1 and not distances.any():
-            raise ValueError(f"Q has {n} equal rows: such data have no density.")
+            raise ValueError(f"{name} has {n} equal rows: such data have no density.")
         first = (distances > 0).argmax(axis=1)
         found = distances[np.arange(len(left)), first]
         known = (first == 0) & (found > 0) | (distances[:, -1] > found) & (found > 0) | (most == n - 1)

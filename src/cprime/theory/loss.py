@@ -189,8 +189,7 @@ def partition_loss(
     check_choice(weights, "weights", WEIGHTS)
     scale = 1 / nats_per(unit)
     mixture = as_mixture(model, "model")
-    alpha = mixture.weights if weights == "free" else np.full(len(mixture.weights), 1 / len(mixture.weights))
-    log_alpha = log_weights(alpha)
+    log_alpha = log_alpha_of(mixture, weights)
 
     log_densities = _of_the_last(mixture.log_densities)
 
@@ -199,7 +198,7 @@ def partition_loss(
 
     over_Q = _expectation(model, Q, mixture, scored, n_samples, n_neighbors, random_state)
     shares = over_Q(lambda X, _: np.exp(log_partition(scored(X), assignment)))
-    found = over_Q(lambda X, log_q: _columns(log_densities(X), log_q, log_alpha, assignment, shares.values))
+    found = over_Q(lambda X, log_q: loss_columns(log_densities(X), log_q, log_alpha, assignment, shares.values))
     values, terms, crossed = _separated(found.values * scale, len(shares.values))
     named = dict(zip(_SCALARS + _DERIVED, values.tolist(), strict=True))
     intervals: dict[str, tuple[Any, Any]] = {}
@@ -253,14 +252,13 @@ def part_densities(
     ).shares
     X = as_rows_of(model, X)
     check_n_features(mixture, X.shape[1], "X")
-    alpha = mixture.weights if weights == "free" else np.full(len(shares), 1 / len(shares))
-    log_f = log_partition(mixture.log_densities(X) + log_weights(alpha), assignment)
+    log_f = log_partition(mixture.log_densities(X) + log_alpha_of(mixture, weights), assignment)
     found = np.exp(log_mixture_density(known, X)[:, np.newaxis] + log_f - log_weights(shares))
     return np.where(shares > 0, found, np.nan)
 
 
 def _separated(values: Floats, C: int) -> list[Floats]:
-    """Return the three parts of the results for `_columns` along the first axis: scalars, terms, cross entropies."""
+    """Return three parts of the results for `loss_columns` along the first axis: scalars, terms, cross entropies."""
     return np.split(values, [-2 * C, -C])
 
 
@@ -269,15 +267,29 @@ def _expectation(
 ) -> Quadrature | Sample:
     """Return the expectation under Q as a callable. mixture: density of `model`; its scaled rows have the neighbors."""
     if not isinstance(Q, MixtureDensity) and not hasattr(Q, "fit"):
-        check_integer(n_neighbors, "n_neighbors", 1)
         check_integer(n_samples, "n_samples", 2)
         check_random_state(random_state)
-        X, preparation = as_rows_of(model, Q, "Q", ensure_min_samples=2), preparation_of(model)
-        check_n_features(mixture, X.shape[1])
-        log_densities = log_density_by_neighbors(preparation.applied(X), n_neighbors)
-        return Sample(X, log_densities - preparation.log_volume)
+        return sample_of(model, Q, mixture, n_neighbors)
     known = as_mixture(Q, "Q")
     return expectation(known, mixture, lambda X: scored(X).argmax(axis=1)[:, np.newaxis], n_samples, random_state)
+
+
+def sample_of(model: Any, Q: Any, mixture: MixtureDensity, n_neighbors: int, name: str = "Q") -> Sample:
+    """Return the rows Q with the log density that is estimated at each row from the distance to a neighbor.
+
+    mixture: density of `model`, in whose scaled rows neighbors are found    name: name of the argument Q, for messages
+    """
+    check_integer(n_neighbors, "n_neighbors", 1)
+    X, preparation = as_rows_of(model, Q, name, ensure_min_samples=2), preparation_of(model)
+    check_n_features(mixture, X.shape[1], name)
+    log_densities = log_density_by_neighbors(preparation.applied(X), n_neighbors, name)
+    return Sample(X, log_densities - preparation.log_volume)
+
+
+def log_alpha_of(mixture: MixtureDensity, weights: str) -> Floats:
+    """Return log α_b (C,) of the weights by which points are assigned: those of the mixture if `weights` is "free"."""
+    C = len(mixture.weights)
+    return log_weights(mixture.weights if weights == "free" else np.full(C, 1 / C))
 
 
 def _of_the_last(function: Callable[[Floats], Floats]) -> Callable[[Floats], Floats]:
@@ -295,7 +307,7 @@ def _of_the_last(function: Callable[[Floats], Floats]) -> Callable[[Floats], Flo
     return found
 
 
-def _columns(log_p: Floats, log_q: Floats, log_alpha: Floats, assignment: str, shares: Floats) -> Floats:
+def loss_columns(log_p: Floats, log_q: Floats, log_alpha: Floats, assignment: str, shares: Floats) -> Floats:
     """Return columns (n, 8 + 2 C) whose means over the n points are the terms of the partition loss.
 
     The first eight are the loss, its modeling terms, H(w), H(F|x), H(Q), the weighted loss, the information gain and

@@ -58,7 +58,13 @@ def fits_of_families(
 def quality(fit: Any) -> tuple[int, float]:
     """Return a key that is greater for a better fit: fewer doubtful components, then greater free energy F."""
     counts = np.bincount(fit.labels_, minlength=fit.n_components)
-    return -n_doubtful(model_of(fit), counts), fit.lower_bound_
+    return -n_doubtful(judged_model(fit), counts), fit.lower_bound_
+
+
+def judged_model(fit: Any) -> Any:
+    """Return the parameters of a fitted mixture with its `reg_covar`, which tells whether components have collapsed."""
+    model: Any = model_of(fit)
+    return model if model.least_variances is None else replace(model, reg_covar=fit.reg_covar)
 
 
 class FamilyFits:

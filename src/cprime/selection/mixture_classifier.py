@@ -26,6 +26,7 @@ from cprime.estimators.validation import check_choice, check_integer
 from cprime.estimators.watching import restore_on_error
 from cprime.kernels import computing
 from cprime.persistence import model_files
+from cprime.selection.families import judged_model
 from cprime.selection.sweep import CRITERIA, WeightedData, sweep, weighted_data
 from cprime.sources import Source, array_of, is_source_like
 from cprime.sources.kinds import library_of
@@ -392,7 +393,7 @@ def _n_collapsed(mixture: Any) -> int:
 
     A component of a few points has more such columns than the data, of which some may be constant.
     """
-    model = mixture._parameters(mixture.reg_covar)
+    model = judged_model(mixture)
     least = model.least_variances
     if least is None:
         return 0

@@ -27,7 +27,7 @@ from cprime.seeding import is_given
 from cprime.seeding.extension import extended, rows_in_memory
 from cprime.selection.bisection import exchanged
 from cprime.selection.criteria import aic, bic, icl
-from cprime.selection.families import fits_of_families
+from cprime.selection.families import fits_of_families, judged_model
 from cprime.selection.results import ACCEPTED, LOWER_IS_BETTER, Mixture, Sweep
 from cprime.sources import Source, is_source_like, open_data
 from cprime.sources.foreign import plain
@@ -202,7 +202,7 @@ def sweep(
         for fit, judge in zip(fits, judged, strict=True):
             row = {"held_out": np.nan if held_out is None else judge.bounds(*held_out).log_likelihood}
             row |= _measured(fit, data, criteria)
-            if families is not None and model_of(fit).n_collapsed:
+            if families is not None and judged_model(fit).n_collapsed:
                 row |= dict.fromkeys(LOWER_IS_BETTER, np.nan)
             rows.append({"n_components": C, **row, "seconds": (time.perf_counter() - began) / len(fits)})
             _logger.info("C = %d: F %.6g, BIC with F %.6g", C, row["free_energy"], row["free_energy_bic"])

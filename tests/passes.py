@@ -19,7 +19,7 @@ class Passes:
         return self.search.neighbors(self.state)
 
     def refresh(self, components):
-        self.state = self.search.refresh(self.state, components)
+        self.state, _ = self.search.refresh(self.state, components)
 
     def find(self, components):
         """Run one pass, update the state of the search, and return the found active sets."""

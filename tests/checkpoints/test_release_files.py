@@ -11,6 +11,7 @@ import pytest
 import cprime
 from cprime import SoftKMeans
 from cprime._utils import storable as _storable
+from cprime.em import HISTORY
 from cprime.persistence.model_files import present_params
 from cprime.search import Papers
 
@@ -84,6 +85,9 @@ def test_model_files_load(release):
         fitted, X = cprime.load(release / f"{name}.cprime"), data_of(release, name)
         assert fitted.score(X) == pytest.approx(score, rel=1e-9), name
         assert fitted.predict(X).tolist() == labels, name
+        if isinstance(getattr(fitted, "history_", None), np.ndarray) and name != "fuzzy":
+            assert fitted.history_.dtype == HISTORY, name
+            assert (fitted.history_["n_between"] == -1).all(), name
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -93,6 +97,8 @@ def test_checkpoints_continue(release, tmp_path):
     for folder in sorted(path for path in release.iterdir() if path.is_dir()):
         fitted = cprime.resume(shutil.copytree(folder, tmp_path / folder.name))
         assert fitted.score(data_of(release, folder.name)) == pytest.approx(expected[folder.name][0], rel=1e-3)
+        assert (fitted.history_["n_between"][:1] == -1).all()
+        assert (fitted.history_["n_between"][3:] >= 0).all()
 
 
 TWO_FACTORS = {"object": {"class": "covariance.Factors", "fields": {"n_factors": 2, "isotropic": True}}}

@@ -76,12 +76,14 @@ def test_history_is_what_happened(fitted):
         "lower_bound",
         "quantization_error",
         "n_distances",
+        "n_between",
         "n_moved",
         "seconds",
     )
     assert history.shape == (km.n_iter_,)
     assert set(history["phase"]) == {"em"}
     assert (history["n_distances"] == 200 * 5).all()
+    assert not history["n_between"].any()
     assert history["n_moved"][0] == 200
     assert (history["n_moved"][1:] < 200).all()
     assert (history["seconds"] > 0).all()

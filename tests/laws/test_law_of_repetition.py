@@ -63,7 +63,7 @@ def test_a_weight_is_a_repetition(each):
         expected["medoid_indices_"] = repeats[expected["medoid_indices_"]]
     of_rows = ("['n_moved']", "['n_distances']")
     if each.search in ("graph", "regrouped"):  # which recomputes its lists after a share of the rows is reassigned
-        of_rows += ("neighbors_",)
+        of_rows += ("neighbors_", "['n_between']")
     check_close(found, expected, rounding_of(each), of_rows)
     for name in {"score", "bounds", "bic", "aic"} & set(dir(weighted)):
         of_weights, of_copies = getattr(weighted, name)(X, sample_weight=weights), getattr(weighted, name)(X[repeats])

@@ -115,6 +115,31 @@ def test_evaluations_of_an_iteration_do_not_depend_on_the_number_of_components(m
 
 
 @not_converged
+@make_any
+def test_pairs_of_components_are_counted_whenever_lists_are_made_from_them(make):
+    """Exact lists compare each of the C (C − 1)/2 pairs once in every iteration; the graph search only at times."""
+    X, C = clustered(600, 3, n_clusters=40), 40
+    counts = {}
+    for search in ("full", "estimated", "exact", "graph"):
+        lengths = {} if search == "full" else {"n_neighbors": 5}
+        fit = make(C, search, max_iter=6, certificate=0, **lengths).fit(X)
+        counts[search] = fit.history_["n_between"]
+    pairs = C * (C - 1) // 2
+    assert (counts["exact"] == pairs).all()
+    assert not counts["full"].any()
+    assert not counts["estimated"].any()
+    assert set(counts["graph"].tolist()) <= {0, pairs}
+    assert counts["graph"][0] == 0  # lists of the first iteration belong to the initialization
+
+
+def test_pairs_of_components_are_counted_once_bounds_are_used():
+    X = clustered(600, 2, n_clusters=40)
+    counts = kmeans(40, "bounded", tol=0, max_iter=100).fit(X).history_["n_between"]
+    assert counts[0] == 0
+    assert counts[-1] == 40 * 39 // 2
+
+
+@not_converged
 def test_evaluations_of_the_graph_search_count_lists_and_audits():
     X = clustered(2000, 3, n_clusters=60)
     for C in (100, 200, 400):

@@ -71,7 +71,7 @@ def test_refined_lists_get_better_until_they_are_nearly_exact():
 
     shares = [found(lists)]
     for _ in range(7):
-        lists = refined_lists(centers, lists, 16)
+        lists, _ = refined_lists(centers, lists, 16)
         assert (lists != np.arange(400)[:, np.newaxis]).all()
         shares.append(found(lists))
     assert (np.diff(shares) >= 0).all()
@@ -82,11 +82,13 @@ def test_refined_lists_get_better_until_they_are_nearly_exact():
 def test_refined_lists_choose_among_neighbours_and_theirs():
     centers = clustered(60, 2)
     lists = random_lists(60, 4, Key(0))
-    refined = refined_lists(centers, lists, 6)
+    refined, n_distances = refined_lists(centers, lists, 6)
     between = squared_distances(centers, centers)
     for c in range(60):
         offered = sorted({*lists[c], *lists[lists[c]].ravel()} - {c}, key=lambda b: (between[c, b], b))
         np.testing.assert_array_equal(refined[c][refined[c] >= 0], offered[:5])
+        n_distances -= len(offered)
+    assert n_distances == 0
 
 
 @pytest.mark.parametrize(("C", "size"), [(1, 1), (7, 7), (7, 3), (50, 1), (50, 49)])

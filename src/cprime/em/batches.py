@@ -158,6 +158,7 @@ class BatchResult(NamedTuple):
 
     labels (n,): cluster of each row    error: J of the batch, the weighted sum of squared distances to these centers
     weight: total weight of the rows    n_distances: number of evaluated distances
+    n_between: number of pairs of components that were compared for neighbor lists
     exact: whether rows were compared with all centers    bound: F per unit of weight, for the variance after the batch
     """
 
@@ -165,6 +166,7 @@ class BatchResult(NamedTuple):
     error: float
     weight: float
     n_distances: int
+    n_between: int
     exact: bool
     bound: float
 
@@ -193,7 +195,7 @@ def _step(data: Data, before: Online, plan: OnlinePlan, key: Key) -> tuple[Onlin
     if cells is not None:
         cells = cells.following(won.ids, won.counts, won.n_weighted, model.centers)
     bound = hard_free_energy(model, won.error, won.weight)
-    result = BatchResult(data.labels(), won.error, won.weight, won.n_distances, cells is None, bound)
+    result = BatchResult(data.labels(), won.error, won.weight, won.n_distances, 0, cells is None, bound)
     return Online(model, counts, before.recent, cells), result
 
 
@@ -202,9 +204,10 @@ def _fitted(problem: Problem, data: Data, key: Key) -> tuple[Online, BatchResult
     plan = replace(problem.plan, search=problem.plan.search.with_params(certificate=0))
     run, found = solve(data, replace(problem, plan=plan, n_starts=1), key)
     assert run.counts is not None
-    n_distances, weight = int(run.history["n_distances"].sum()), float(run.counts.sum())
+    n_distances, n_between = int(run.history["n_distances"].sum()), int(run.history["n_between"].sum())
+    weight, labels = float(run.counts.sum()), found["labels"]
     bound, exact = hard_free_energy(run.model, run.error, weight), found["final_assignment"] == "exact"
-    return Online(run.model, run.counts), BatchResult(found["labels"], run.error, weight, n_distances, exact, bound)
+    return Online(run.model, run.counts), BatchResult(labels, run.error, weight, n_distances, n_between, exact, bound)
 
 
 def _reviewed(

@@ -46,6 +46,7 @@ HISTORY = np.dtype(
         ("lower_bound", np.float64),
         ("quantization_error", np.float64),
         ("n_distances", np.int64),
+        ("n_between", np.int64),
         ("n_moved", np.int64),
         ("seconds", np.float64),
     ]
@@ -82,8 +83,8 @@ class Run:
     def history(self) -> NDArray:
         """Return the convergence history as a structured array, one element per accepted pass.
 
-        Its fields are phase, lower_bound (F), quantization_error (J), n_distances, n_moved (reassigned points) and
-        seconds.
+        Its fields are phase, lower_bound (F), quantization_error (J), n_distances, n_between (pairs of components that
+        were compared for neighbor lists), n_moved (reassigned points) and seconds.
         """
         return np.array(list(self.rows), dtype=HISTORY)
 
@@ -156,7 +157,7 @@ def proceed(data: Data, run: Run, plan: FitPlan, save: Callable[[Run], None] | N
         seconds = (perf_counter() - start) / len(step.errors)
         n_distances = data.n_points * run.model.n_components
         rows = tuple(
-            (run.stage.phase, bound, error, n_distances, n_moved, seconds)
+            (run.stage.phase, bound, error, n_distances, 0, n_moved, seconds)
             for bound, error, n_moved in zip(step.bounds, step.errors, step.n_moved, strict=True)
         )
         key = Key(run.key.seed, run.key.run, run.key.iteration + len(rows))
@@ -208,7 +209,7 @@ def iterate(data: Data, run: Run, plan: FitPlan) -> Run:
     """
     start, key = perf_counter(), Key(run.key.seed, run.key.run, run.key.iteration + 1)
     stage, components = run.stage, run.stage.components(run.model)
-    known = plan.search.refresh(run.search, components)
+    known, n_between = plan.search.refresh(run.search, components)
     look = plan.search.look(known, components, key)
     job = stage.propose(run.model, components, look, key)
     totals = data.each(job)
@@ -226,7 +227,7 @@ def iterate(data: Data, run: Run, plan: FitPlan) -> Run:
     if step.then is not None:
         step, known = step.then(data, step, plan.search, known, key)
     n_distances, seconds = tally.n_distances + extra, perf_counter() - start
-    row = (stage.phase, step.bound, step.error, n_distances, tally.n_moved, seconds)
+    row = (stage.phase, step.bound, step.error, n_distances, n_between, tally.n_moved, seconds)
     run = _after(run, step, key, known, (*run.rows, row))
     if not report(run, plan, step.change) or run.end == End.CONVERGED:
         return run

@@ -83,7 +83,8 @@ def partial_fit(self: T, X: Any, y: Any = None, sample_weight: Any = None) -> T:
     plan = em.OnlinePlan(decay, jumps, search, partial(options_of(k_means).problem, quick=not jumps))
     key = Key(seed_of(k_means.random_state), iteration=len(history))
     online, batch = em.learn_batch(data, None if first else _state(k_means), plan, key)
-    row = ("online", batch.bound, batch.error, batch.n_distances, data.n_weighted, perf_counter() - begin)
+    counts = batch.n_distances, batch.n_between, data.n_weighted
+    row = ("online", batch.bound, batch.error, *counts, perf_counter() - begin)
     record = record_of_batch(history, row, batch.labels, "exact" if batch.exact else "found")
     solution = KMeansSolution(
         online.model.centers,

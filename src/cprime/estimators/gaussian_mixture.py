@@ -160,7 +160,7 @@ class GaussianMixture(Mixture):
     history_ : structured ndarray of shape (`n_iter_`,)
         One row per iteration: phase ("warmup", "em" or "online"), lower_bound, quantization_error (for "tied_spherical"
         J of the points and the means of their best components; NaN for other covariance types, which do not use
-        Euclidean distances), n_distances, n_moved (number of reassigned points), seconds.
+        Euclidean distances), n_distances, n_between (as in `KMeans`), n_moved (number of reassigned points), seconds.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
     list_column_ : str

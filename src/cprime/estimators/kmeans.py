@@ -134,7 +134,8 @@ class KMeans(NearestCenter, Clusterer):
         F at the E-step of each iteration; for an exchange step, F with re-estimated centers. It never falls.
     history_ : structured ndarray of shape (`n_iter_`,)
         One row per iteration: phase ("warmup", "em" or "online"), lower_bound, quantization_error (J), n_distances
-        (number of evaluated distances), n_moved (number of reassigned points), seconds.
+        (number of evaluated distances of points), n_between (number of pairs of centers compared for neighbor lists; −1
+        if a former version made the file), n_moved (number of reassigned points), seconds.
     n_active_ : int
         C′, always 1.
     neighbors_ : ndarray of shape (n_clusters, G), int32, or None

@@ -284,7 +284,7 @@ class Mixture(DensityMixin, Clusterer):
         data.begin(keep=False)
         new, counts, totals = em.mixture_step(model, counts, data, stage, decay, key)
         tally, bound = totals.tally, em.free_energy(model, totals.tally)
-        row = ("online", bound, tally.error, tally.n_distances, tally.n_moved, perf_counter() - begin)
+        row = ("online", bound, tally.error, tally.n_distances, 0, tally.n_moved, perf_counter() - begin)
         record = record_of_batch(history, row, labels, "exact")
         adopt(self, mixture_solution(self, new, n_active, counts=counts, lower_bound=bound, record=record))
         return self

@@ -123,7 +123,7 @@ class SoftKMeans(Clusterer, FuzzyBase):
     lower_bounds_ : list of float
         F at the E-step of each iteration; it never falls.
     history_ : structured ndarray of shape (`n_iter_`,)
-        One row per iteration: phase, lower_bound, quantization_error (J), n_distances, n_moved, seconds.
+        One row per iteration: phase, lower_bound, quantization_error (J), n_distances, n_between (0), n_moved, seconds.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 

@@ -238,7 +238,7 @@ class FactorCosts(TabulatedCosts, Components):
         if C**2 * max(1, H) ** 2 * D > _CLOSED_FORM:
             if previous is None or C <= EXACT_LISTS:
                 return exact_lists(self.centers, n_neighbors, previous)
-            return refined_lists(self.centers, previous, n_neighbors)
+            return refined_lists(self.centers, previous, n_neighbors)[0]
         _, origin, precisions, directions, pulls, constants, own = self.terms
         means, flat = np.subtract(self.centers, origin, dtype=np.float64), directions.reshape(-1, D)
         spread = explained(self.loadings) + self.noise

@@ -235,7 +235,7 @@ class GaussianCosts(KernelComponents):
         if C > EXACT_LISTS:
             if previous is None:
                 return exact_lists(self.centers, n_neighbors)
-            return refined_lists(self.centers, previous, n_neighbors)
+            return refined_lists(self.centers, previous, n_neighbors)[0]
         left, right = self.mean_costs()
         return least_lists(lambda begin, end: Dense(left[begin:end]).products(right), C, n_neighbors)
 
@@ -326,12 +326,14 @@ def exact_lists(centers: Floats, n_neighbors: int, previous: NDArray[np.int32] |
     return without_self(kept)
 
 
-def refined_lists(centers: Floats, lists: NDArray[np.int32], n_neighbors: int) -> NDArray[np.int32]:
+def refined_lists(centers: Floats, lists: NDArray[np.int32], n_neighbors: int) -> tuple[NDArray[np.int32], int]:
     """Return new neighbor lists: the nearest among each component's present neighbors and their neighbors.
 
     lists (C, G − 1): ids of the G − 1 current neighbors of each component, without the component itself
-    Returns ids (C, min(n_neighbors, C) − 1). This takes at most O(C G² D) time.
+    Returns ids (C, min(n_neighbors, C) − 1), and the number of evaluated distances between two components. This takes
+    at most O(C G² D) time.
     """
+    n_distances = 0
     n = min(n_neighbors, len(centers))
     expanded = np.ascontiguousarray(lists[:, :_EXPANDED])
     ids = np.arange(len(lists), dtype=np.int32)
@@ -342,7 +344,8 @@ def refined_lists(centers: Floats, lists: NDArray[np.int32], n_neighbors: int) -
         near = np.column_stack([ids[rows], expanded[rows]])
         found = Dense(centers[rows]).search_lists(centers, expanded, near, n, rest)
         out[rows] = without_self(found.kept, begin)
-    return out
+        n_distances += int(found.counts.sum(dtype=np.int64)) - len(found.counts)  # without those of equal components
+    return out, n_distances
 
 
 def least_lists(values: Callable[[int, int], NDArray], n_components: int, n_neighbors: int) -> NDArray[np.int32]:

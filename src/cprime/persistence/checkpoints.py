@@ -28,7 +28,7 @@ from cprime._utils.declared import check_values
 from cprime._utils.files import CHECKSUM_BYTES, flush, read_whole
 from cprime._utils.storable import decode, encode, strict_json
 from cprime._utils.threads import in_background
-from cprime.em import Runs
+from cprime.em import HISTORY, Run, Runs
 from cprime.execution import SPILL_PREFIX, Chunk, Data
 from cprime.model import FAMILIES, STUDENT_T
 from cprime.persistence.model_files import default_of, present_params
@@ -344,6 +344,9 @@ def _decoded(node: dict[str, Any], tensors: dict[str, np.ndarray]) -> Runs:
         rows = values.pop(f"{name}_rows", None)
         if rows is not None:
             columns = [rows.pop("phase"), *(rows[str(j)].tolist() for j in range(len(rows)))]
+            names = HISTORY.names or ()
+            if isinstance(values[name], Run) and len(columns) == len(names) - 1:  # former versions had no n_between
+                columns.insert(names.index("n_between"), [-1] * len(columns[0]))
             values[name] = replace(values[name], rows=tuple(zip(*columns, strict=True)))
     return Runs(**values)
 

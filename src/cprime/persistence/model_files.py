@@ -32,6 +32,7 @@ from cprime._utils.arguments import check_file
 from cprime._utils.files import checksum, read_whole, replacing
 from cprime._utils.storable import add_type, decode, encode, gathered, strict_json
 from cprime._utils.values import fitted_centers
+from cprime.em import HISTORY
 
 __all__ = ["FORMAT_VERSION", "class_of", "load", "read_header", "register", "save"]
 
@@ -115,6 +116,21 @@ def present_params(params: dict[str, Any]) -> dict[str, Any]:
         name: _FORMER_VALUES.get((name, value), value) if isinstance(value, str) else value
         for name, value in named.items()
     }
+
+
+def present_history(history: Any) -> Any:
+    """Return a convergence history with all columns of this version.
+
+    In a file of a former version, n_between may be absent from a history of type `HISTORY`; it is −1 then.
+    """
+    names = HISTORY.names or ()
+    if not isinstance(history, np.ndarray) or history.dtype.names != tuple(n for n in names if n != "n_between"):
+        return history
+    types = [(name, np.dtype(np.int64) if name == "n_between" else history.dtype[name]) for name in names]
+    whole = np.empty(history.shape, dtype=types)
+    for name in names:
+        whole[name] = -1 if name == "n_between" else history[name]
+    return whole
 
 
 def _options_of_search(node: Any) -> dict[str, Any] | None:
@@ -287,6 +303,8 @@ def _decode_estimator(
         if not key.endswith("_") or key.startswith("_"):
             raise ValueError(f"{key!r} is not a fitted attribute")
         setattr(estimator, key, value)
+    if "history_" in fitted:
+        estimator.history_ = present_history(fitted["history_"])
     if fitted:
         estimator._check_fitted()
     return estimator

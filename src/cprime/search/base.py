@@ -146,8 +146,11 @@ class Search(Protocol):
         """
         ...
 
-    def refresh(self, state: State, components: Components) -> State:
-        """Return the search's state with neighbor lists updated for these components, before a pass over the data."""
+    def refresh(self, state: State, components: Components) -> tuple[State, int]:
+        """Return the search's state for a pass with these components, and the number of compared pairs of components.
+
+        The search compares components with each other to update its neighbor lists. The number is −1 if not counted.
+        """
         ...
 
     def look(self, state: State, components: Components, key: Key) -> Look:

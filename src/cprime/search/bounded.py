@@ -9,6 +9,7 @@ Bounds are valid only if costs are squared distances, and points do not move in 
 models, such as Gaussians with their own covariances, all components are evaluated, as in `Full`.
 """
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -138,9 +139,9 @@ class Bounded(BaseSearch):
     def begin(self, components: Components, n_kept: int, assigned: bool, key: Key) -> tuple[BoundedState, Look | None]:
         return BoundedState(), None
 
-    def refresh(self, state: BoundedState, components: Components) -> BoundedState:
+    def refresh(self, state: BoundedState, components: Components) -> tuple[BoundedState, int]:
         if not state.bounding:
-            return state
+            return state, 0
         assert state.centers is not None
         centers = components.centers
         drift = np.sqrt(np.square(centers.astype(np.float64) - state.centers).sum(axis=1)) * _UP
@@ -149,7 +150,7 @@ class Bounded(BaseSearch):
         lists, squared = _neighbors(centers, state.n_weighted, state.neighbors)
         moves = _moves(centers, lists, squared, drift.astype(centers.dtype))
         others = np.ascontiguousarray(without_self(lists)[:, :_OTHERS]) if state.moves is None else None
-        return replace(state, neighbors=lists, moves=moves, others=others)
+        return replace(state, neighbors=lists, moves=moves, others=others), math.comb(len(centers), 2)
 
     def look(self, state: BoundedState, components: Components, key: Key) -> Look:
         if state.moves is None:

@@ -59,8 +59,8 @@ class Full(BaseSearch):
     def begin(self, components: Components, n_kept: int, assigned: bool, key: Key) -> tuple[None, Look | None]:
         return None, None
 
-    def refresh(self, state: None, components: Components) -> None:
-        return None
+    def refresh(self, state: None, components: Components) -> tuple[None, int]:
+        return None, 0
 
     def look(self, state: None, components: Components, key: Key) -> Look:
         return FullLookup()

@@ -14,6 +14,7 @@ the best components, the length of the lists is doubled.
 """
 
 import logging
+import math
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
@@ -249,7 +250,7 @@ class Graph(BaseSearch):
         first = _FIRST_NEIGHBORS if n_kept == 1 else _FIRST_OF_MIXTURES
         n_neighbors = max(min(self.n_neighbors or first, C), n_kept)
         if cells is not None and C > EXACT_LISTS:
-            lists = refined_lists(components.centers, without_self(cells.lists(n_neighbors)), n_neighbors)
+            lists, _ = refined_lists(components.centers, without_self(cells.lists(n_neighbors)), n_neighbors)
         else:
             lists = components.lists(n_neighbors)
         look: Look | None = None
@@ -259,14 +260,14 @@ class Graph(BaseSearch):
             look = GraphCellLookup(cells, lists)
         return GraphState(n_neighbors, n_neighbors, lists, several=n_kept > 1), look
 
-    def refresh(self, state: GraphState, components: Components) -> GraphState:
+    def refresh(self, state: GraphState, components: Components) -> tuple[GraphState, int]:
         if state.moved < _STALE:
-            return state
-        if len(components.centers) <= EXACT_LISTS:
-            lists = components.lists(state.n_neighbors, state.lists)
+            return state, 0
+        if (C := len(components.centers)) <= EXACT_LISTS:
+            lists, n_pairs = components.lists(state.n_neighbors, state.lists), math.comb(C, 2)
         else:
-            lists = refined_lists(components.centers, state.lists, state.n_neighbors)
-        return replace(state, lists=lists, moved=0.0, last=None)
+            lists, n_pairs = refined_lists(components.centers, state.lists, state.n_neighbors)
+        return replace(state, lists=lists, moved=0.0, last=None), n_pairs
 
     def look(self, state: GraphState, components: Components, key: Key) -> ListLookup:
         if state.in_cells:

@@ -11,6 +11,7 @@ estimate, c itself first. For Gaussians with their own covariances, costs −2 l
 distances.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
@@ -25,7 +26,7 @@ from cprime._utils.storable import storable
 from cprime._utils.values import replace
 from cprime.execution.block import ActiveSet, Block
 from cprime.kernels import Evidence, Rows
-from cprime.neighbors import Cells, without_self
+from cprime.neighbors import EXACT_LISTS, Cells, without_self
 from cprime.neighbors.components import Components
 from cprime.search.base import BaseSearch, Look, Lookup, Sample, SearchStats
 
@@ -210,12 +211,14 @@ class Papers(BaseSearch):
         lists = without_self(cells.lists(min(max(self.n_neighbors, n_kept), C)))
         return PapersState(lists), None if assigned and n_kept == 1 else PapersCellLookup(cells, lists)
 
-    def refresh(self, state: PapersState, components: Components) -> PapersState:
+    def refresh(self, state: PapersState, components: Components) -> tuple[PapersState, int]:
         if self.lists == "exact":
-            return replace(state, lists=components.lists(self.n_neighbors, state.lists))
+            lists = components.lists(self.n_neighbors, state.lists)
+            is_counted = (C := len(lists)) <= EXACT_LISTS or components.squared_distances
+            return replace(state, lists=lists), math.comb(C, 2) if is_counted else -1
         if state.evidence is None:
-            return state
-        return PapersState(_estimated_lists(state.evidence, self.n_neighbors))
+            return state, 0
+        return PapersState(_estimated_lists(state.evidence, self.n_neighbors)), 0
 
     def look(self, state: PapersState, components: Components, key: Key) -> Look:
         return CandidateLookup(

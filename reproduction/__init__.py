@@ -22,12 +22,18 @@ ENTRIES = {
     "slides-em": "slides_em",
     "truncated-table-s1": "truncated_table_s1",
     "truncated-figure-1": "truncated_figure_1",
+    "truncated-figure-s1": "truncated_figure_s1",
     "truncated-figure-s2": "truncated_figure_s2",
     "truncated-figure-s3": "truncated_figure_s3",
     "truncated-figure-s4": "truncated_figure_s4",
+    "sublinear-figure-1": "sublinear_figure_1",
+    "sublinear-table-1": "sublinear_table_1",
     "sublinear-table-2": "sublinear_table_2",
+    "sublinear-table-2-long": "sublinear_table_2_long",
     "sublinear-figure-2": "sublinear_figure_2",
     "sublinear-figure-3": "sublinear_figure_3",
+    "sublinear-figure-b1": "sublinear_figure_b1",
+    "sublinear-figure-b2": "sublinear_figure_b2",
     "sublinear-figure-c1": "sublinear_figure_c1",
 }
 

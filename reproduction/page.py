@@ -10,17 +10,6 @@ _INTRODUCTION = """# Tables and figures of the sources, recomputed
 
 This page is made from the JSON files beside it by `python -m reproduction`, and not edited. Each file has the
 statistics behind the rows (means, standard errors, best runs), how they came about, and all that the picture shows."""
-_WITHOUT_NUMBERS = """## Tables and figures without numbers
-
-These illustrate an algorithm, and have no numbers to compare; the package draws them of any fit, or tests them.
-
-| source | what it shows | here |
-| --- | --- | --- |
-| Lücke & Forster 2019, figure S1 | truncated posterior of a point, C′ = 3 of 8 | `plots.ResponsibilitiesDisplay` |
-| Forster & Lücke 2018, figure 1 | truncated posterior, and the search space G(n) | `plots.SearchSpaceDisplay` |
-| Forster & Lücke 2018, figure B.1 | four partial E-steps of a point | `plots.SearchSpaceDisplay`, one for each step |
-| Forster & Lücke 2018, figure B.2 | estimate (8) of a distance between clusters | `tests/search/test_search_lists.py` |
-| Forster & Lücke 2018, table 1, appendix D | complexities | counts of distances in `tests/published` |"""
 _UNKNOWN = "The reason is not known."
 
 
@@ -35,7 +24,6 @@ def page(reports: Sequence[Report], missing: Mapping[str, str]) -> str:
         *_listed("Not here", [f"`{name}`: {reason}" for name, reason in missing.items()]),
         f"## When a row agrees\n\n{RULE}",
         *_unmet(reports),
-        _WITHOUT_NUMBERS,
         *[part for report in reports for part in _section(report)],
     ]
     return "\n\n".join(parts) + "\n"

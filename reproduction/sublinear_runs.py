@@ -164,7 +164,7 @@ def fitted(setting: Setting, run: int, context: Context) -> Run:
 def _fitted(setting: Setting, run: int, random_state: int, n_threads: int | None) -> Run:
     X = points(setting.data, setting.C, random_state)
     first = start(setting.data, setting.C, run, random_state)
-    estimator = _estimator(setting, first, random_state + run, n_threads)
+    estimator = make_estimator(setting, first, random_state + run, n_threads)
     passed = [(0, first, np.nan)]
 
     def watch(row: dict[str, Any], standing: Any) -> None:
@@ -198,7 +198,7 @@ def _fitted(setting: Setting, run: int, random_state: int, n_threads: int | None
     )
 
 
-def _estimator(setting: Setting, first: NDArray, random_state: int, n_threads: int | None) -> Any:
+def make_estimator(setting: Setting, first: NDArray, random_state: int, n_threads: int | None) -> Any:
     """Return the library's estimator for a setting."""
     options: dict[str, Any] = {
         "search": _search(setting),

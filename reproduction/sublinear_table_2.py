@@ -13,6 +13,8 @@ from reproduction.data import has_song, load
 from reproduction.sublinear_runs import ASKED, RUNS, SOURCE, Setting, fewest_runs, fitted, k_means, large, n_runs
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -30,6 +32,7 @@ _BY_N_WARMUP = (
     ". In BIRCH 2025, var-GMM-S, G = 2+1, one run ends at +16.8, −1.2, −5.4, −7.7 and −5.4 % with 11, 16, 18, 22 and "
     "44 initial E-steps: the published −4.6 % lies between 16 and 18, or beyond 44"
 )
+_SINGLE = "sublinear-table-2-long single runs"
 _SAMPLE = "a sample of 130,290 rows of the source's 515,345: 65 points a component, not 258"
 
 
@@ -86,21 +89,39 @@ def _setting(data: str, C: int, soft: bool, G: int) -> Setting:
 
 def compute(context: Context) -> Result:
     """Compute the final φ relative to k-means from the same AFK-MC² centers (the paper: five runs)."""
+    cells = {key: settings(*key) for key in PUBLISHED}
+    rows, content, skipped = filled(cells, lambda setting: n_runs(setting, context.runs), fewest_runs, context)
+    skipped = [f"{text}, {_SINGLE}" if "--runs" in text else text for text in skipped]
+    most = max(found["runs"] for column in content.values() for found in column.values())
+    return ENTRY.result(most, rows, content, skipped)
+
+
+def filled(
+    cells: dict[tuple[str, int], list[tuple[Setting, Published]]],
+    runs_of: Callable[[Setting], int],
+    fewest: Callable[[Setting], int],
+    context: Context,
+) -> tuple[list[Row], dict[str, Any], list[str]]:
+    """Return the rows and the statistics of cells, and the reasons why cells are left out.
+
+    cells: (data, C) → settings with their published values    runs_of: number of runs to make of a setting
+    fewest: number of requested runs from which on a run of a setting is made
+    """
     rows: list[Row] = []
     content: dict[str, Any] = {}
     skipped = []
-    for data, C in PUBLISHED:
+    for (data, C), column in cells.items():
         if data != "BIRCH":
             try:
                 load(data)
             except Missing as missing:
                 skipped.append(f"{_NAMES[data, C]}: {missing}")
                 continue
-        for setting, published in settings(data, C):
-            runs = n_runs(setting, context.runs)
+        for setting, published in column:
+            runs = runs_of(setting)
             name = f"{_NAMES[data, C]}, {setting.algorithm}, G = {setting.neighbors}"
             if runs == 0:
-                skipped.append(f"{name}: takes minutes a run; --runs {fewest_runs(setting)} or more makes it")
+                skipped.append(f"{name}: takes minutes a run; --runs {fewest(setting)} or more makes it")
                 continue
             found = measured(setting, published, runs, context)
             content.setdefault(_NAMES[data, C], {})[f"{setting.algorithm}, {setting.neighbors}"] = found
@@ -108,8 +129,7 @@ def compute(context: Context) -> Result:
             if (data, C, setting.soft, setting.G) == _VARIED:
                 found["by_n_warmup"] = varied = _by_n_warmup(setting, context)
                 rows += [_varied_row(name, setting.n_warmup, n, error) for n, error in varied.items()]
-    most = max(found["runs"] for column in content.values() for found in column.values())
-    return ENTRY.result(most, rows, content, skipped)
+    return rows, content, skipped
 
 
 def measured(setting: Setting, published: Published, runs: int, context: Context) -> dict[str, Any]:
@@ -193,7 +213,7 @@ def draw(result: Result, figure: Figure) -> None:
     figure.set_size_inches(8, 6.4)
     panels = figure.subplots(2, 2).flat
     for axes, (name, column) in zip(panels, result.data.items(), strict=False):
-        _panel(axes, name, list(column.values()))
+        draw_panel(axes, name, list(column.values()))
     for axes in panels:
         axes.set_axis_off()
     figure.suptitle(
@@ -203,7 +223,7 @@ def draw(result: Result, figure: Figure) -> None:
     )
 
 
-def _panel(axes: Axes, name: str, cells: list[dict[str, Any]]) -> None:
+def draw_panel(axes: Axes, name: str, cells: list[dict[str, Any]]) -> None:
     """Draw one data set on a symmetric logarithmic axis, because errors range from −10 % to +100 %."""
     from matplotlib.ticker import FixedLocator, LogLocator, NullFormatter, StrMethodFormatter
 

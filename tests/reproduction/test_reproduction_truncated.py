@@ -157,3 +157,11 @@ def test_measure_is_of_the_fitted_estimator():
     assert error < np.square(known.data - known.centers[known.target]).sum()
     assert min(purity, nmi) > 0.95
     assert measure(table_s1.Algorithm(1, 0.1))[1] >= error
+
+
+def test_figure_s1_draws_a_posterior_of_eight_clusters():
+    result = entry("truncated-figure-s1").compute(Context(1))
+    assert {row.met for row in result.rows} == {True}
+    assert sum(result.data["exact"]) == pytest.approx(1)
+    assert set(result.data["kept"]) == set(np.argsort(result.data["exact"])[-3:])
+    assert len(drawn(result).axes) == 3

@@ -83,7 +83,15 @@ RESULTS |= {
     "Identity",
     "Ledger",
 }
-RESULTS |= {"LowerBound", "PartitionLoss", "VariationBounds", "VariationDistance", *plots.__all__, "Callback"}
+RESULTS |= {
+    "LowerBound",
+    "SoftKMeansPath",
+    "PartitionLoss",
+    "VariationBounds",
+    "VariationDistance",
+    *plots.__all__,
+    "Callback",
+}
 RESULTS |= {"ColumnProfile", "ClassificationTable", "Bootstrap", "LikelihoodRatioTest", "StandardErrors"}
 # Callables of which a single call takes long.
 LONG = {"XMeans", "XMeans.fit", "GMeans", "GMeans.fit", "KMeans.report", "StudentTMixture", "StudentTMixture.fit"}
@@ -295,6 +303,7 @@ def made(name: str) -> Any:
         ),
         "table": lambda: selection.classification_table(LABELS, mixture),
         "information": lambda: selection.information_curve(cprime.KMeans(), X, [1, 2], random_state=0),
+        "path": lambda: theory.soft_kmeans_path(X, 2, stiffness=[0.001, 0.01], random_state=0),
         "stability": lambda: selection.stability(cprime.KMeans(), X, [2, 3], n_resamples=2, random_state=0),
         "bootstrap": lambda: selection.bootstrap(k_means, X, 3, random_state=0),
         "errors": lambda: selection.standard_errors(k_means, X),
@@ -701,6 +710,13 @@ def theory_calls() -> dict[str, Call]:
         ),
         "theory.repulsion": Call(theory.repulsion, {"ratio": np.array([0.5, 1.0, 0.25])}),
         "theory.repulsion_zero": Call(theory.repulsion_zero),
+        "theory.soft_kmeans_path": Call(
+            lambda **given: theory.soft_kmeans_path(**given).centers,
+            {"X": X, "n_clusters": 2, "stiffness": np.array([0.001, 0.01]), **seeded},
+            {"stiffness": "numbers", "perturbation": "real"},
+            theory.soft_kmeans_path,
+        ),
+        "theory.SoftKMeansPath.plot": method("path", "plot", {}),
         "theory.variation_bounds": Call(
             theory.variation_bounds,
             {"model": ONE, "Q": ONE, "n_samples": 100, **seeded},

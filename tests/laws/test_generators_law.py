@@ -103,6 +103,11 @@ def own_calls() -> dict[str, Call]:
             {"estimator": cprime.KMeans(), "X": ROWS, "n_components_range": [7]},
             tried=selection.information_curve,
         ),
+        "theory.soft_kmeans_path": Call(
+            lambda **given: theory.soft_kmeans_path(**given).centers,
+            {"X": ROWS, "n_clusters": 3, "stiffness": [0.01, 0.1]},
+            tried=theory.soft_kmeans_path,
+        ),
         "theory.kl_divergence": Call(theory.kl_divergence, densities),
         "theory.part_densities": Call(theory.part_densities, {**densities, "X": np.eye(2)}),
         "theory.partition_loss": Call(theory.partition_loss, densities),

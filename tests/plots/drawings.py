@@ -10,6 +10,7 @@ from cprime import GaussianMixture, KMeans, SoftKMeans, StudentTMixture, plots
 from cprime.estimators.covariances import MCLUST_FAMILIES
 from cprime.search import Papers
 from cprime.selection import InformationCurve, SelectionDisplay, Sweep, information_curve, stability, sweep
+from cprime.theory import soft_kmeans_path
 
 # Points, columns, clusters, unit of the data, and iterations that are shown.
 SIZES = {"few": (60, 2, 4, 1.0, [1]), "many": (900, 5, 36, 1000.0, [1, 2, 3])}
@@ -124,6 +125,7 @@ DRAWINGS: dict[str, Callable[[Fits, Any], Any]] = {
     "Stability": lambda f, ax: stability(
         KMeans(random_state=0), f.X, [2, 3, len(f.km.cluster_centers_)], n_resamples=2, random_state=0
     ).plot(ax=ax),
+    "SoftKMeansPath": lambda f, ax: soft_kmeans_path(f.X, 4, random_state=0).plot(ax=ax),
     "StepsDisplay": shown("StepsDisplay", lambda f: f.km, cycles=lambda f: f.cycles),
     "StepsDisplay, soft": shown("StepsDisplay", lambda f: f.soft, cycles=lambda f: f.cycles),
     "StepsDisplay, t": shown(

@@ -130,6 +130,7 @@ class SoftKMeans(Clusterer, FuzzyBase):
     See Also
     --------
     GaussianMixture : The same with an estimated variance, which avoids a stiffness that does not suit the data.
+    theory.soft_kmeans_path : Fits at increasing stiffness (deterministic annealing), for lectures.
 
     References
     ----------

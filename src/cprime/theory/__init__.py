@@ -1,5 +1,6 @@
 """Numerical theory of hard and soft assignment: the objective of each algorithm, and the terms of each objective."""
 
+from cprime.theory.annealing import SoftKMeansPath, soft_kmeans_path
 from cprime.theory.denoising import posterior_mean
 from cprime.theory.divergence import Divergence, kl_divergence
 from cprime.theory.energy import em_loss, free_energy
@@ -19,6 +20,7 @@ __all__ = [
     "Ledger",
     "LowerBound",
     "PartitionLoss",
+    "SoftKMeansPath",
     "Univariate",
     "VariationBounds",
     "VariationDistance",
@@ -35,6 +37,7 @@ __all__ = [
     "posterior_mean",
     "repulsion",
     "repulsion_zero",
+    "soft_kmeans_path",
     "variation_bounds",
     "variation_distance",
 ]

@@ -21,7 +21,8 @@ _THRESHOLDS = {
         "With other thresholds, of 50 runs: iterations until the mean error is within 2, 5, 10, 20 and 50 % of where "
         "the full algorithm's ends are 40, 16, 8, 4 and 1 with all 25 and 13, 13, 12, 11 and 9 with G = 2, which are "
         "27 and 3 fewer and 4, 7 and 8 more. The full algorithm comes down slowly at its end, so only where both "
-        "curves are steep does G = 2 need about ten more; and its own end is lower by 11 %"
+        "curves are steep does G = 2 need about ten more; and G = 2 ends 11 % "
+        "lower than all 25"
     ),
     ("var-k-means-S", "5"): (
         "With other thresholds, of 50 runs: against the full algorithm's end 4 or 5 more at 2 to 50 %; but G = 5 ends "

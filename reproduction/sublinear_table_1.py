@@ -50,7 +50,7 @@ _NAMES = {"distances": "distances of points an iteration", "memory": "memory"}
 _NOTES = {
     "distances": (
         f"at most the predicted exponent and {_TOLERANCE:g}. Lists of different components have common ones, so the "
-        "exponent of G may be lower. Lists of X take another C² distances between centers, which are not counted"
+        "exponent of G may be lower. Distances between centers, which X needs, are counted apart"
     ),
     "memory": (
         f"at most the predicted exponent and {_TOLERANCE:g}: largest size of all arrays of NumPy during the fit beside "
@@ -79,17 +79,20 @@ def compute(context: Context) -> Result:
             found = [measured(soft, lists, size, context.random_state) for size in sizes]
             content[name][variable] = {
                 "values": values,
-                **{measure: [each[measure] for each in found] for measure in _MEASURES},
+                **{measure: [each[measure] for each in found] for measure in (*_MEASURES, "between")},
             }
         for measure, exponents in zip(_MEASURES, predicted, strict=True):
             rows += [
                 _row(name, measure, content[name][variable], variable, most) for variable, most in exponents.items()
             ]
+        rows.append(_between_row(name, content[name]["C"]))
     return ENTRY.result(1, rows, content)
 
 
 def measured(soft: bool, lists: str, size: Size, random_state: int) -> dict[str, float]:
-    """Return the number of distances of an iteration, and the largest size of NumPy's arrays [bytes] during a fit."""
+    """Return the numbers of distances of points and between centers of an iteration, and the largest size of NumPy's
+    arrays [bytes] during a fit.
+    """
     rng = np.random.default_rng(random_state)
     centers = _SPREAD * rng.standard_normal((size.C, size.D))
     X = (centers[rng.integers(0, size.C, size.N)] + rng.standard_normal((size.N, size.D))).astype(np.float32)
@@ -104,7 +107,12 @@ def measured(soft: bool, lists: str, size: Size, random_state: int) -> dict[str,
         finally:
             tracemalloc.stop()
     history = estimator.history_
-    return {"distances": float(history["n_distances"][history["phase"] == "em"].mean()), "memory": float(memory)}
+    is_em = history["phase"] == "em"
+    return {
+        "distances": float(history["n_distances"][is_em].mean()),
+        "between": float(history["n_between"][is_em].mean()),
+        "memory": float(memory),
+    }
 
 
 def exponent(values: list[float], measures: list[float]) -> float:
@@ -127,6 +135,17 @@ def _row(name: str, measure: str, sweep: dict[str, Any], variable: str, predicte
         _NOTES[measure],
         _WHY if is_known and not met else "",
     )
+
+
+def _between_row(name: str, sweep: dict[str, Any]) -> Row:
+    """Return the row of the distances between centers: of order C² with exact lists, none with estimated ones."""
+    counts = sweep["between"]
+    label = f"{name}: distances between centers an iteration"
+    if name.endswith("S"):
+        return Row(label, "none", max(counts), None, max(counts) == 0)
+    slope = exponent(sweep["values"], counts)
+    note = f"at most the predicted exponent and {_TOLERANCE:g}"
+    return Row(f"{label}, exponent of C", "at most 2", round(slope, 3), None, slope <= 2 + _TOLERANCE, note)
 
 
 def draw(result: Result, figure: Figure) -> None:

@@ -304,8 +304,10 @@ def test_table_1_compares_exponents_of_each_algorithm(monkeypatch):
     }
     monkeypatch.setattr(sublinear_table_1, "SWEEPS", sweeps)
     result = entry("sublinear-table-1").compute(CONTEXT)
-    assert len(result.rows) == 4 * 7
+    assert len(result.rows) == 4 * 8
     for name, column in result.data.items():
+        pairs = [size.C * (size.C - 1) / 2 for size in sweeps["C"]] if name.endswith("X") else [0, 0]
+        assert column["C"]["between"] == pairs
         for variable, sweep in column.items():
             if name.startswith("var-k-means"):
                 counted = [size.N * size.G for size in sweeps[variable]]

@@ -273,7 +273,12 @@ def test_single_runs_of_long_cells_can_be_made(small_kdd, monkeypatch):
     monkeypatch.setattr(table_2, "PUBLISHED", {("KDD", 200): {2: (cell, cell), 20: (cell, cell)}})
     result = entry("sublinear-table-2-long").compute(Context(1))
     assert [list(column) for column in result.data.values()] == [["var-GMM-S, 20"]]
-    assert result.data["KDD"]["var-GMM-S, 20"]["runs"] == result.runs == 1
+    found = result.data["KDD"]["var-GMM-S, 20"]
+    assert found["runs"] == result.runs == 1
+    L = found["log_likelihoods"]
+    share = (L["full"] - L["short"]) / (L["full"] - L["full_after_one_iteration"])
+    assert result.rows[-1].ours == pytest.approx(100 * share)
+    assert result.rows[-1].met is (abs(share) <= 0.01)
     assert result.skipped == []
     assert len(drawn(result)) == 2
 

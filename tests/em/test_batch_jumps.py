@@ -1,24 +1,23 @@
 """Jumps of centers between batches: sums of halves in NumPy, gains on held-out points, and the laws of the weights."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from em_data import C, D, model, points, squares, weights_of
+from scipy.sparse import csr_array
 
 from cprime._utils.random import Key, Purpose
-from cprime.em import SetLabels, jump_between_batches
-from cprime.em.batch_jumps import HalfSums, HeldOutGains
-from cprime.execution import local
+from cprime.em import jump_between_batches
+from cprime.em.batch_jumps import HalfSums, HeldOutGains, labelled_data
+from cprime.kernels import Dense, SparseRows
 from cprime.model import TiedSpherical
 
 KEY = Key(3, iteration=1)
 
 
 def labelled(X, centers, weights=None):
-    data = local(X, weights)
-    data.begin(keep=False)
-    data.each(SetLabels(squares(X, centers).argmin(axis=1).astype(np.int32)))
-    data.commit()
-    return data
+    return labelled_data(Dense(X), weights, squares(X, centers).argmin(axis=1).astype(np.int32))
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -72,3 +71,30 @@ def test_neither_noise_nor_outliers_move_a_center():
     counts = np.full(10, 500.0)
     before = TiedSpherical(places, 1.0, 1e-20)
     assert jump_between_batches(labelled(X, places), before, counts, counts, KEY)[0] is before
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_groups_of_clusters_have_the_jumps_of_all_together_and_take_less_memory(monkeypatch, sparse):
+    places, X = groups(12, 12 * 40, 6)
+    places, X = (np.pad(rows, ((0, 0), (0, 2000 - 6))) for rows in (places, X))
+    centers = places.copy()
+    centers[0] = (places[0] + places[1]) / 2
+    centers[1] = places[-1] + 0.5
+    nearest, counts = squares(X, centers).argmin(axis=1), np.zeros(12)
+    np.add.at(counts, nearest, 10.0)
+    before = TiedSpherical(centers, squares(X, centers).min(axis=1).mean() / 2000, 1e-20)
+    data = labelled_data(SparseRows.from_scipy(csr_array(X)) if sparse else Dense(X), None, nearest.astype(np.int32))
+    found = {}
+    for values in (2**18, 2 * 2000, 2000):
+        monkeypatch.setattr("cprime.em.batch_jumps._VALUES", values)
+        tracemalloc.start()
+        found[values] = (
+            jump_between_batches(data, before, counts, counts, KEY)[0].centers,
+            tracemalloc.get_traced_memory()[1],
+        )
+        tracemalloc.stop()
+    (together, peak), (pairs, _), (single, least) = found.values()
+    for each in (pairs, single):
+        assert np.array_equal((each != centers).any(axis=1), (together != centers).any(axis=1))
+        assert squares(X, each).min(axis=1).sum() < 1.02 * squares(X, together).min(axis=1).sum()
+    assert not sparse or least < 0.4 * peak

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from cprime._utils.random import Key, Purpose
 from cprime._utils.values import replace
+from cprime.em.hard import SetLabels
 from cprime.em.jumps import N_NEAREST, best_jumps, cheapest_unions, unit_directions
-from cprime.execution import Data
+from cprime.execution import Data, local
 from cprime.execution.block import ActiveSet, Block
-from cprime.kernels import Dense, Floats
+from cprime.kernels import Dense, Floats, Rows
 from cprime.model import TiedSpherical
 
 logger = logging.getLogger("cprime")
@@ -31,6 +32,8 @@ _DOUBT = 2.0
 _LIGHT = 1e-9
 # Numbers of passes that find a direction of high variance in each cluster, and then the halves of clusters by 2-means.
 _POWER_ITERATIONS, _SPLIT_ITERATIONS = 2, 3
+# Clusters are cut in halves in groups of at most this many coordinates of centers, which limits memory.
+_VALUES = 2**18
 
 
 @dataclass(frozen=True)
@@ -121,12 +124,18 @@ def jump_between_batches(
     split cluster are divided in proportion to the halves of the last points.
     """
     C, D = model.centers.shape
-    halves = _fold_halves(data, model, key)
-    doubled = data.each(HalfSums(halves, key))
-    halves = _centers_of_halves(model, doubled, halves)
-    last = doubled[:, :C, 0].sum(axis=0) + doubled[:, C:, 0].sum(axis=0)
+    groups = np.array_split(np.arange(C), min(C, math.ceil(C * D / _VALUES)))
+    if len(groups) > 1:  # Clusters without points are not cut.
+        used = np.unique(np.asarray(data.labels()))
+        groups = [clusters for clusters in groups if np.isin(clusters, used).any()]
+    last, gains, squares, errors = np.zeros((4, C))
+    for clusters in groups:
+        part, own, halves, held = _in_halves(data, model, clusters, key)
+        last[clusters] = held.reshape(2, 2, -1).sum(axis=0).sum(axis=0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = part.each(HeldOutGains(own.centers, halves, key))
+        gains[clusters], squares[clusters], errors[clusters] = found
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # gains that are not finite count as 0
-        gains, squares, errors = data.each(HeldOutGains(model.centers, halves, key))
         earlier = np.maximum(weights - last, 0.0)
         gains -= _DOUBT * np.sqrt(squares)
         gains *= 1 + np.minimum(earlier / last, earlier * (D * model.variance) / errors)
@@ -139,16 +148,51 @@ def jump_between_batches(
     one, other, cut = jumps
     if not len(one):
         return model, counts, weights
-    halves = halves[:, :C]
-    whole = data.each(HalfSums(halves))
-    parts = _centers_of_halves(model, whole, halves)
-    centers = model.centers.copy()
+    centers, split = model.centers.copy(), np.empty(len(cut))
     centers[other] = model.centers_of(heavy[one] + heavy[other], sums[one] + sums[other], centers[other])
-    centers[cut], centers[one] = parts[:, cut]
+    for clusters in groups:
+        here = np.flatnonzero((cut >= clusters[0]) & (cut <= clusters[-1]))
+        if not len(here):
+            continue
+        if len(clusters) < C:
+            part, own, halves, _ = _in_halves(data, model, clusters, key)
+        halves = halves[:, : len(clusters)]
+        whole = part.each(HalfSums(halves))
+        places = cut[here] - clusters[0]
+        centers[cut[here]], centers[one[here]] = _centers_of_halves(own, whole, halves)[:, places]
+        split[here] = whole[0, places, 0] / whole[:, places, 0].sum(axis=0)
     logger.info("jumps between batches moved %d center(s)", len(one))
-    split = whole[0, cut, 0] / whole[:, cut, 0].sum(axis=0)
     counts, weights = _after_jumps(counts, jumps, split), _after_jumps(weights, jumps, split)
     return replace(model, centers=centers), counts, weights
+
+
+def labelled_data(rows: Rows, weights: NDArray[np.float64] | None, labels: NDArray[np.int32]) -> Data:
+    """Return rows (n, D) with weights (n,) or None as `Data`, in which the active set of each row is its label (n,)."""
+    data = local(rows, weights)
+    data.begin(keep=False)
+    data.each(SetLabels(labels))
+    data.commit()
+    return data
+
+
+def _in_halves(
+    data: Data, model: TiedSpherical, clusters: NDArray[np.intp], key: Key
+) -> tuple[Data, TiedSpherical, Floats, NDArray[np.float64]]:
+    """Cut clusters in two, in each of two random folds of their points.
+
+    clusters (m,): their ids, in ascending order without gaps
+    Returns the points of these clusters as `Data`, their model, the centers of the halves (2, 2m, D) as `_fold_halves`
+    does, and the weights (2, 2m) of the points in the halves.
+    """
+    if len(clusters) < model.n_components:
+        labels = np.asarray(data.labels())
+        rows = np.flatnonzero((labels >= clusters[0]) & (labels <= clusters[-1]))
+        taken = data.take(rows)
+        data = labelled_data(taken.X, taken.sample_weight, (labels[rows] - clusters[0]).astype(np.int32))
+        model = replace(model, centers=model.centers[clusters])
+    halves = _fold_halves(data, model, key)
+    doubled = data.each(HalfSums(halves, key))
+    return data, model, _centers_of_halves(model, doubled, halves), doubled[:, :, 0].copy()
 
 
 def _after_jumps(

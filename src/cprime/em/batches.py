@@ -18,12 +18,11 @@ from scipy.sparse import vstack as stacked_sparse
 from cprime._utils.declared import Array, Count, Rising
 from cprime._utils.random import Key
 from cprime._utils.values import replace
-from cprime.em.batch_jumps import jump_between_batches
-from cprime.em.hard import SetLabels
+from cprime.em.batch_jumps import jump_between_batches, labelled_data
 from cprime.em.k_means import hard_free_energy
 from cprime.em.online import ALL, k_means_step, rate
 from cprime.em.solving import Problem, solve
-from cprime.execution import Data, local, rows_of
+from cprime.execution import Data, rows_of
 from cprime.kernels import Floats, as_rows
 from cprime.neighbors import OnlineCenterIndex
 from cprime.search import Look, Search
@@ -92,11 +91,7 @@ class RecentRows(NamedTuple):
 
     def data(self) -> Data:
         """Return the rows as `Data`, in which the active set of each row is its label."""
-        data = local(as_rows(self.X), None if (self.weights == 1).all() else self.weights)
-        data.begin(keep=False)
-        data.each(SetLabels(self.labels))
-        data.commit()
-        return data
+        return labelled_data(as_rows(self.X), None if (self.weights == 1).all() else self.weights, self.labels)
 
     def as_dict(self) -> dict[str, Any]:
         """Return a dict of the stored arrays by name: the value of the attribute `recent_`, also in model files.

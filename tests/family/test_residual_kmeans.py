@@ -166,3 +166,42 @@ def test_codes_are_checked(codes, message):
     fit = ResidualKMeans(4, 2, random_state=0).fit(np.arange(20.0).reshape(10, 2))
     with pytest.raises(ValueError, match=message):
         fit.decode(codes)
+
+
+def beam_codes(codebooks, X, beam):
+    """Return the codes of a beam search, row by row: every code is extended by every center, and the best are kept."""
+    found = []
+    for x in X:
+        kept = [((), x)]
+        for codebook in codebooks:
+            longer = [((*code, c), rest - center) for code, rest in kept for c, center in enumerate(codebook)]
+            kept = sorted(longer, key=lambda pair: np.square(pair[1]).sum())[:beam]
+        found.append(kept[0][0])
+    return np.array(found)
+
+
+@pytest.mark.parametrize("beam", [2, 5, 40])
+@pytest.mark.parametrize("pieces", [2**22, 7])
+def test_codes_of_a_beam_search_are_the_best_that_it_finds(beam, pieces, monkeypatch):
+    monkeypatch.setattr("cprime.em.residuals._VALUES", pieces)
+    X, w = clustered(150, 4, n_clusters=9), np.random.default_rng(0).uniform(0.5, 2, 150)
+    greedy = ResidualKMeans(8, 3, random_state=0).fit(X, sample_weight=w)
+    rk = ResidualKMeans(8, 3, beam=beam, random_state=0).fit(X, sample_weight=w)
+    assert np.array_equal(rk.codebooks_, greedy.codebooks_)
+    assert np.array_equal(rk.codes_, beam_codes(rk.codebooks_, X, beam))
+    assert np.array_equal(rk.encode(X), rk.codes_)
+    rest = [np.square(X - rk.decode(rk.codes_[:, :level])).sum(axis=1) for level in (1, 2, 3)]
+    np.testing.assert_allclose(rk.errors_, [w @ each / w.sum() for each in rest], rtol=1e-10)
+    assert rk.score(X, sample_weight=w) == pytest.approx(-w @ rest[-1], rel=1e-10)
+    assert rk.errors_[-1] < greedy.errors_[-1]
+
+
+def test_a_beam_needs_codes_without_bounds_of_their_use(tmp_path):
+    X = clustered(100, 3)
+    with pytest.raises(ValueError, match="size_max must be None where beam=2, got 20"):
+        ResidualKMeans(8, 2, beam=2, size_max=20).fit(X)
+    with pytest.raises(ValueError, match="beam == 0, must be >= 1"):
+        ResidualKMeans(8, 2, beam=0).fit(X)
+    np.save(tmp_path / "X.npy", X)
+    of_file = ResidualKMeans(8, 2, beam=3, random_state=0).fit(open_data(tmp_path / "X.npy", chunk_rows=30))
+    assert np.array_equal(of_file.codes_, of_file.encode(X))

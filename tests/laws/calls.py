@@ -44,7 +44,7 @@ KINDS = {
     "standard_deviations weights_init q log_densities ratio Y patches image values covariances",
     "count": "n_clusters n_components n_nearest n_points n_neighbors min_clusters max_clusters m d k "
     "chain_length n_cells n_local_trials n_pcs max_iter max_rounds max_rows chunk_rows",
-    "effort": "n_levels n_init n_samples n_rounds n_resamples size n_side n_per_cluster n_features",
+    "effort": "beam n_levels n_init n_samples n_rounds n_resamples size n_side n_per_cluster n_features",
     "size": "n_explore certificate size_max size_min n_rows",
     "counts": "n_components_range n_categories image_shape shape columns",
     "bytes": "max_memory limit",

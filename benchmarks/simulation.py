@@ -140,7 +140,7 @@ def iterations(start: Started, n_chunks: int, n_iter: int, n_threads: int) -> It
             "job": seen.job,
             "part": median(seen.parts),
             "dense": seen.dense,
-            "moved": fit.rows[-1][4] if len(fit.rows) > len(before.rows) else None,
+            "moved": int(fit.history["n_moved"][-1]) if len(fit.rows) > len(before.rows) else None,
         }
         if fit.over:
             return

@@ -31,11 +31,7 @@ def test_a_level_is_the_k_means_of_the_residuals(case):
     X, estimator = case
     fit, left, seeds = estimator.fit(X), X, np.random.RandomState(3)
     for level in range(estimator.n_levels):
-        km = KMeans(
-            estimator.n_clusters,
-            tol=1e-3,
-            random_state=int(seeds.randint(2**31)),
-        ).fit(left)
+        km = KMeans(estimator.n_clusters, random_state=int(seeds.randint(2**31))).fit(left)
         np.testing.assert_array_equal(fit.codebooks_[level], km.cluster_centers_)
         np.testing.assert_array_equal(fit.codes_[:, level], km.labels_)
         assert fit.errors_[level] == pytest.approx(km.inertia_ / len(X))

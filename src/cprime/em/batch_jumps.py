@@ -125,12 +125,13 @@ def jump_between_batches(
     """
     C, D = model.centers.shape
     groups = np.array_split(np.arange(C), min(C, math.ceil(C * D / _VALUES)))
-    if len(groups) > 1:  # Clusters without points are not cut.
-        used = np.unique(np.asarray(data.labels()))
+    labels = np.asarray(data.labels()) if len(groups) > 1 else None
+    if labels is not None:  # Clusters without points are not cut.
+        used = np.unique(labels)
         groups = [clusters for clusters in groups if np.isin(clusters, used).any()]
     last, gains, squares, errors = np.zeros((4, C))
     for clusters in groups:
-        part, own, halves, held = _in_halves(data, model, clusters, key)
+        part, own, halves, held = _in_halves(data, model, labels, clusters, key)
         last[clusters] = held.reshape(2, 2, -1).sum(axis=0).sum(axis=0)
         with np.errstate(over="ignore", invalid="ignore"):
             found = part.each(HeldOutGains(own.centers, halves, key))
@@ -154,8 +155,8 @@ def jump_between_batches(
         here = np.flatnonzero((cut >= clusters[0]) & (cut <= clusters[-1]))
         if not len(here):
             continue
-        if len(clusters) < C:
-            part, own, halves, _ = _in_halves(data, model, clusters, key)
+        if labels is not None:
+            part, own, halves, _ = _in_halves(data, model, labels, clusters, key)
         halves = halves[:, : len(clusters)]
         whole = part.each(HalfSums(halves))
         places = cut[here] - clusters[0]
@@ -176,16 +177,16 @@ def labelled_data(rows: Rows, weights: NDArray[np.float64] | None, labels: NDArr
 
 
 def _in_halves(
-    data: Data, model: TiedSpherical, clusters: NDArray[np.intp], key: Key
+    data: Data, model: TiedSpherical, labels: NDArray[np.int32] | None, clusters: NDArray[np.intp], key: Key
 ) -> tuple[Data, TiedSpherical, Floats, NDArray[np.float64]]:
     """Cut clusters in two, in each of two random folds of their points.
 
+    labels (N,): cluster of each point; None if `clusters` are all clusters
     clusters (m,): their ids, in ascending order without gaps
     Returns the points of these clusters as `Data`, their model, the centers of the halves (2, 2m, D) as `_fold_halves`
     does, and the weights (2, 2m) of the points in the halves.
     """
-    if len(clusters) < model.n_components:
-        labels = np.asarray(data.labels())
+    if labels is not None:
         rows = np.flatnonzero((labels >= clusters[0]) & (labels <= clusters[-1]))
         taken = data.take(rows)
         data = labelled_data(taken.X, taken.sample_weight, (labels[rows] - clusters[0]).astype(np.int32))

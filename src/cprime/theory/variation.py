@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from cprime.estimators.validation import check_choice
 from cprime.theory.expectation import expectation
-from cprime.theory.loss import partition_loss
-from cprime.theory.mixtures import Floats, as_mixture, log_mixture_density, log_weights
+from cprime.theory.loss import log_alpha_of, partition_loss
+from cprime.theory.mixtures import Floats, as_mixture, log_mixture_density
 from cprime.theory.partition import ASSIGNMENTS, WEIGHTS, log_partition
 
 
@@ -196,7 +196,7 @@ def variation_bounds(
     loss = partition_loss(model, Q, assignment=assignment, weights=weights, unit="bits", **options)
     if not loss.shares.all():
         raise ValueError(f"Each component of model must get a part of Q, got the shares {loss.shares.tolist()}.")
-    log_alpha = log_weights(mixture.weights if weights == "free" else np.full(C, 1 / C))
+    log_alpha = log_alpha_of(mixture, weights)
     log_shares = np.log(loss.shares)
     first, second = np.triu_indices(C, 1)
 

@@ -278,6 +278,47 @@ def test_a_plain_step_comes_in_between_while_jumps_pay():
     assert proposed(step.stage).components is None
 
 
+def test_an_exchange_extrapolates_the_change_of_the_means():
+    """Centers are moved on by 0.8 W/(W + 32 w) of the change, with W the weight of a cluster and w that of a point."""
+    first = exchanged(np.inf)
+    shares = (0.8 * first.counts / (first.counts + 32))[:, np.newaxis]
+    means = lloyd(points(), model().centers)[0]
+    np.testing.assert_allclose(first.stage.means, means)
+    np.testing.assert_allclose(first.model.centers, means + shares * (means - model().centers))
+    np.testing.assert_array_equal(first.stage.standing(first.model).centers, first.stage.means)
+    totals, data = pass_of(first.model)
+    second = replace(first.stage, progress=replace(first.stage.progress, last=np.inf)).judge(first.model, totals, data)
+    after, J = lloyd(points(), first.model.centers)
+    shares = (0.8 * second.counts / (second.counts + 32))[:, np.newaxis]
+    np.testing.assert_allclose(second.model.centers, after + shares * (after - means))
+    assert second.error == pytest.approx(J)
+    for step in (exchanged(np.inf, n_steps=9), exchanged(1.001 * first.error)):  # a last step; jumps follow
+        np.testing.assert_allclose(step.model.centers, means)
+
+
+@pytest.mark.parametrize("n_steps", [3, 9])
+def test_a_rejected_extrapolation_returns_to_the_means(n_steps):
+    first = exchanged(np.inf)
+    totals, data = pass_of(first.model)
+    progress = replace(first.stage.progress, last=0.5 * first.error, n_steps=n_steps)
+    step = replace(first.stage, progress=progress).judge(first.model, totals, data)
+    stage = step.stage.of if n_steps == 9 else step.stage
+    assert (type(step), type(stage), stage.means) == (Undo, Exchange, None)
+    assert isinstance(step.stage, Final) == (n_steps == 9)
+    np.testing.assert_array_equal(step.model.centers, first.stage.means)
+    np.testing.assert_array_equal(stage.progress.counts, first.counts)
+    assert (stage.progress.n_steps, stage.progress.last) == (n_steps + 1, 0.5 * first.error)
+    assert stage.standing(step.model) is step.model
+
+
+def test_extrapolated_centers_without_reassigned_points_are_not_the_end():
+    first = exchanged(np.inf)
+    totals, data = pass_of(first.model, n_moved=0)
+    stage = replace(first.stage, progress=replace(first.stage.progress, last=np.inf))
+    step = stage.judge(first.model, totals, data)
+    np.testing.assert_allclose(step.stage.means, lloyd(points(), first.model.centers)[0])
+
+
 @pytest.mark.parametrize(("relative", "goes_on"), [(0.0079, False), (0.0081, True)])
 def test_an_exchange_goes_on_while_it_gains_eight_times_tol(relative, goes_on):
     after = lloyd(points(), model().centers)[1]

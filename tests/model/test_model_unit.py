@@ -107,3 +107,16 @@ def test_costs_of_directions_that_hardly_differ_keep_their_digits(apart):
 def test_what_has_no_direction_keeps_another():
     model_, otherwise = model(UnitCenters, rows(5, 8))[0], np.array([[0.0, 1.0]])
     assert np.array_equal(model_.centers_of(np.array([2.0]), np.zeros((1, 2)), otherwise), otherwise)
+
+
+@KINDS
+def test_extrapolated_centers_keep_their_length_and_fixed_centers_stay(kind):
+    before, after = rows(4, 4, kind is UnitCenters), rows(4, 5, kind is UnitCenters)
+    shares = np.array([0.5, 0.0, 0.3, 0.8])
+    expected = after + shares[:, np.newaxis] * (after - before)
+    expected[0] = after[0] = before[0]
+    if kind is UnitCenters:
+        expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    found = kind(after, 1.0, 1e-20, n_fixed=1).beyond(before, shares)
+    np.testing.assert_allclose(found.centers, expected, rtol=1e-12)
+    np.testing.assert_array_equal(found.centers[0], before[0])

@@ -8,6 +8,7 @@ from search_data import DTYPES, clustered, kmeans, mixture
 
 from cprime import GaussianMixture, KMeans
 from cprime.datasets import birch
+from cprime.em import k_means
 from cprime.execution.block import ActiveSet
 from cprime.kernels import Dense, as_rows
 from cprime.neighbors import Cells, CenterIndex, exact_lists, put_first, with_self
@@ -190,3 +191,14 @@ def test_points_without_weight_go_to_the_center_that_is_nearest():
     X, weights = clustered(2500, 2), np.repeat([1.0, 0.0], [2000, 500])
     fit = kmeans(300, "graph", init=X[:300], n_neighbors=300, tol=0).fit(X, sample_weight=weights)
     np.testing.assert_array_equal(fit.labels_, fit.predict(X))
+
+
+def test_momentum_lowers_j_and_the_number_of_iterations(monkeypatch):
+    """Momentum lowers J and the number of iterations (means over seeds) if points form no clusters."""
+    X = np.random.default_rng(0).standard_normal((8000, 6))
+    found = []
+    for momentum in (k_means._MOMENTUM, 0.0):
+        monkeypatch.setattr(k_means, "_MOMENTUM", momentum)
+        fits = [KMeans(200, search="graph", random_state=seed).fit(X) for seed in range(4)]
+        found.append(np.mean([(fit.inertia_, fit.n_iter_) for fit in fits], axis=0))
+    assert (found[0] < found[1]).all()

@@ -7,9 +7,9 @@ The package contains `solve`, which fits a `Problem`, the EM loop, its E-steps, 
 - `stages.py`: the protocol `Stage`; `Warmup`, E-steps before the first M-step; `Final`, the last pass.
 - `k_means.py`: `Exchange`, then `Lloyd`, with the E-step of `hard.py`. σ² follows from J in the E-step. The centers of
   empty clusters move to distant points (`relocate_empty`). An exchange step multiplies distances by Hartigan's factors,
-  which account for the shift of both centers when a point is reassigned; it is rejected if J does not fall. Between
-  iterations, centers jump to other clusters if this certainly lowers J (`jumps.py`). Sums are updated from the
-  reassigned points, and are recomputed after points of large weight have left a cluster.
+  which account for the shift of both centers when a point is reassigned, and extrapolates centers; it is rejected if J
+  does not fall. Between iterations, centers jump to other clusters if this certainly lowers J (`jumps.py`). Sums are
+  updated from the reassigned points, and are recomputed after points of large weight have left a cluster.
 - `mixture.py`: `EM`, and `Momentum`, whose E-steps use extrapolated parameters; a pass that lowers F is rejected, and
   the last step of a fit is a plain EM step.
 - `expectation.py`: the E-steps `EStep` and `ExactEStep`, other jobs over the data, and the assignments.

@@ -1,4 +1,4 @@
-"""Stages of k-means: exchange steps (Hartigan & Wong) with jumps of centers across the data, then Lloyd's steps.
+"""Stages of k-means: exchange steps (Hartigan & Wong) with momentum and jumps of centers, then Lloyd's steps.
 
 A stage is a phase of a fit that proposes passes over the data and evaluates them. If few points are reassigned, the
 sums Σ w x of clusters are updated only for these points. The center of an empty cluster is moved to a point, or stays.
@@ -23,7 +23,7 @@ from cprime.em.jumps import is_cheap_to_list, jump
 from cprime.em.stages import Accept, AllPasses, End, Final, FirstStage, Undo
 from cprime.execution import Data
 from cprime.execution.block import ActiveSet, Block
-from cprime.kernels import weighted_sum
+from cprime.kernels import Floats, weighted_sum
 from cprime.kernels.many import LloydRun
 from cprime.model import Model, TiedSpherical
 from cprime.neighbors.components import Centers
@@ -38,6 +38,11 @@ _EXCHANGE_TOL = 8
 _JUMP_TOL = 24
 # Number of exchange steps before the first jumps of centers.
 _FIRST_JUMPS = 3
+# Momentum of exchange steps: a center is extrapolated by the first number times W/(W + the second number) times its
+# last change, where W is the weight of its cluster divided by the mean weight of a point. The share is less for
+# clusters of few points, because these can lose all of them, and because the factors of exchange steps already favor
+# reassignments from and to them.
+_MOMENTUM, _LIGHT = 0.8, 32
 # If at most this share of points is reassigned, the next pass updates the sums of clusters only for reassigned points,
 # which then takes less time than to sum all points.
 _FEW = 0.25
@@ -101,7 +106,7 @@ class Progress:
 class _Step(NamedTuple):
     """Result of an E-step of k-means and of the M-step after it.
 
-    new: the parameters after both steps    unmoved: whether no point was reassigned
+    new: the parameters after both steps    unmoved: whether no point was reassigned, with centers that are means
     settled: whether no point was reassigned and the M-step changes nothing    counts (C,): weights of the clusters
     squares: Σ w_n ‖x_n − μ‖², with each point's squared distance to its new center [data unit²]
     n_relocated: number of empty clusters that were moved to a point    progress: state of the run after the pass
@@ -163,7 +168,7 @@ class _KMeans(FirstStage):
                 sums = before.sums.copy()
                 sums[wins.sums.ids] += wins.sums.sums
                 sums[counts == 0] = 0.0
-        unmoved = before.stepped and totals.tally.n_moved == 0
+        unmoved = before.stepped and totals.tally.n_moved == 0 and self.standing(model) is model
         relocates = self.settings.relocates and not counts.all()
         settled = unmoved and not relocates
         squares, n_relocated = J, 0
@@ -192,15 +197,19 @@ class _KMeans(FirstStage):
 @storable("em.Exchange")
 @dataclass(frozen=True)
 class Exchange(_KMeans):
-    """Stage of k-means with exchange steps, and jumps of centers between them.
+    """Stage of k-means with exchange steps, with momentum, and jumps of centers between them.
 
     An exchange step assigns a point by squared distances that are multiplied by factors. The factors account for the
-    shifts of the old and the new center that the reassignment of the point would cause (Hartigan & Wong 1979).
+    shifts of the old and the new center that the reassignment of the point would cause (Hartigan & Wong 1979). Its
+    centers are extrapolated beyond the means of the clusters (Nesterov 1983). J is always that of the means; a pass
+    that would not lower it is undone.
     n_exchanges: number of exchange steps so far    gain: relative decrease of J by the last jumps
+    means (C, D): means of the clusters after the last pass, if the next pass uses extrapolated centers; otherwise None
     """
 
     n_exchanges: int = 0
     gain: float = math.inf
+    means: Floats | None = None
 
     def components(self, model: TiedSpherical) -> Centers:
         """Return the centers, and the factors of squared distances in an exchange step.
@@ -210,9 +219,7 @@ class Exchange(_KMeans):
         progress = self.progress
         if progress.counts is None:
             return model.components()
-        factors = model.exchange_factors(
-            progress.counts, progress.sums, float(progress.counts.sum()) / progress.n_weighted
-        )
+        factors = model.exchange_factors(progress.counts, progress.sums, _mean_weight(progress))
         return model.components() if factors is None else Centers(model.components().centers, *factors)
 
     def judge(self, model: TiedSpherical, totals: Totals, data: Data) -> Accept | Undo:
@@ -222,14 +229,8 @@ class Exchange(_KMeans):
         over = n_steps >= settings.max_iter
         J = step.squares
         if not step.settled and self.progress.last < J:
-            progress = replace(self.progress, n_steps=n_steps)
-            jumps_pay = self.gain > _JUMP_TOL * settings.tol
-            logger.info(
-                "the exchange step would not lower J and is undone; %s",
-                "one plain step follows" if jumps_pay else "all later steps are plain",
-            )
-            plain = replace(self, progress=replace(progress, counts=None)) if jumps_pay else Lloyd(settings, progress)
-            old = model.with_variance(totals.tally.error / weight)
+            old = self.standing(model).with_variance(totals.tally.error / weight)
+            plain = self._plain(n_steps)
             return Undo(old, Final(plain, End.MAX_ITER) if over else plain)
         new = step.new if step.settled else step.new.with_variance(J / weight)
         # The error J of an exchange step, from which F is computed, is already that of the new centers.
@@ -237,7 +238,7 @@ class Exchange(_KMeans):
         change = abs(self.progress.last - J) / (J if J > 0 else 1.0)
         progress = replace(step.progress, last=J)
         small = step.unmoved or change <= _EXCHANGE_TOL * settings.tol
-        after = replace(self, progress=progress, n_exchanges=self.n_exchanges + 1)
+        after = replace(self, progress=progress, n_exchanges=self.n_exchanges + 1, means=None)
         due = after.n_exchanges == _FIRST_JUMPS or (
             small and self.gain > _JUMP_TOL * settings.tol and not step.n_relocated
         )
@@ -245,9 +246,32 @@ class Exchange(_KMeans):
         stage: Any = after if goes_on else Lloyd(settings, progress)
         if over:
             stage = Final(stage, End.MAX_ITER)
+        elif goes_on and not due and not step.n_relocated:
+            shares = _MOMENTUM * step.counts / (step.counts + _LIGHT * _mean_weight(progress))
+            stage = replace(after, means=new.centers)
+            new = new.beyond(model.centers if self.means is None else self.means, shares)
         then = None if over or not due else JumpStep(after, weight, goes_on)
         end = End.MAX_ITER if over else None
         return Accept(new, stage, bound, J, step.counts, change, end, step.n_relocated, then)
+
+    def standing(self, model: TiedSpherical) -> TiedSpherical:
+        return model if self.means is None else replace(model, centers=self.means)
+
+    def _plain(self, n_steps: int) -> "Exchange | Lloyd":
+        """Return the stage that follows a rejected pass: an exchange step from the means, or plain steps.
+
+        n_steps: number of passes so far, including the rejected one
+        """
+        progress = replace(self.progress, n_steps=n_steps)
+        if self.means is not None:
+            logger.info("extrapolation (momentum) would not lower J: the step is undone, and momentum restarts")
+            return replace(self, progress=progress, means=None)
+        jumps_pay = self.gain > _JUMP_TOL * self.settings.tol
+        logger.info(
+            "the exchange step would not lower J and is undone; %s",
+            "one plain step follows" if jumps_pay else "all later steps are plain",
+        )
+        return replace(self, progress=replace(progress, counts=None)) if jumps_pay else Lloyd(self.settings, progress)
 
 
 @dataclass(frozen=True)
@@ -356,6 +380,12 @@ class LloydSteps:
         if found is not None:
             kept = ActiveSet(found.labels[:, np.newaxis], found.squares[:, np.newaxis])
         return kept, (found, block.weight, block.n_weighted)
+
+
+def _mean_weight(progress: Progress) -> float:
+    """Return the mean weight of a point of positive weight."""
+    assert progress.counts is not None
+    return float(progress.counts.sum()) / progress.n_weighted
 
 
 def hard_free_energy(model: TiedSpherical, J: float, weight: float) -> float:

@@ -244,6 +244,16 @@ class TiedSpherical(Embedded):
         outside = np.maximum(counts, 1e-3 * weight) / (counts + weight)
         return inside.astype(dtype), outside.astype(dtype)
 
+    def beyond(self, before: Floats, shares: NDArray[np.float64]) -> Self:
+        """Return the model with each center extrapolated by a share of its change.
+
+        before (C, D): the centers before the change    shares (C,): by which part of its change each center is moved on
+        """
+        centers = np.subtract(self.centers, before)
+        centers *= shares.astype(centers.dtype)[:, np.newaxis]
+        centers += self.centers
+        return replace(self, centers=centers)
+
     def extrapolated(self, before: Self, share: float) -> Self:
         variance = float(scaled_along(np.array(self.variance), np.array(before.variance), share))
         return replace(self, variance=max(variance, self.variance_floor), **self._means_extrapolated(before, share))

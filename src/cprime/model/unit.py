@@ -46,6 +46,11 @@ class UnitCenters(TiedSpherical):
         rest = squares - float(np.add.reduce(gains)) + OF_DOUBLE * squares
         return replace(self, centers=centers), max(rest, ROUNDING[centers.dtype] * squares)
 
+    def beyond(self, before: Floats, shares: NDArray[np.float64]) -> Self:
+        centers = Dense(super().beyond(before, shares).centers).normalized()[0].dense()
+        centers[: self.n_fixed] = self.centers[: self.n_fixed]
+        return replace(self, centers=centers)
+
     def centers_of(
         self, counts: NDArray[np.float64], sums: NDArray[np.float64], otherwise: Floats
     ) -> NDArray[np.float64]:

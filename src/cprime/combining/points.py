@@ -22,6 +22,7 @@ _DRAWN = 1280
 _MOST_VALUES = 2**25  # Maximum number of drawn points times dimensions, to limit memory.
 # Least number of points drawn from each Gaussian. If even these exceed the limit of memory, the means take their place.
 _LEAST_DRAWN = 4
+_FIRST_PART = 4  # A first fit to one in so many of the drawn points saves iterations over all of them.
 _STARTS = 4  # Number of initializations of k-means on the means of a mixture.
 
 
@@ -54,6 +55,9 @@ def cluster_densities(
         spread = np.sqrt(sums_by(of, weights * variances, len(distinct)) / mass)
         drawn, copies = draw_points(distinct, spread, k, seed)
         fit = KMeans(k, metric=metric, search=Auto(certificate=0), random_state=seed, n_threads=n_threads)
+        if few := 2 * (copies // (2 * _FIRST_PART)):
+            fit.fit(drawn[: few * len(distinct)], sample_weight=np.tile(mass, few))
+            fit.set_params(init=fit.cluster_centers_, jumps=False)
         fit.fit(drawn, sample_weight=np.tile(mass / copies, copies))
         centers, counts = fit.cluster_centers_.astype(points.dtype), fit.counts_
     nearest = Dense(distinct).nearest(centers)[0][of, 0].astype(np.int64)

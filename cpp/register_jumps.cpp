@@ -17,9 +17,10 @@
 namespace cprime {
 namespace {
 
-// Lloyd's iterations end if J falls by less than this share: those after jumps, and those before single jumps.
+// Iterations end if J falls by less than this share: those after jumps, and those before single jumps.
 constexpr double AFTER_JUMPS = 1e-2;
 constexpr double BEFORE_TRIES = 1e-3;
+constexpr double MOMENTUM = 0.8, LIGHT = 32; // as in the exchange steps of `em/k_means.py`
 constexpr int FEW_STEPS = 3, ROUNDS = 10, AROUND = 8;
 constexpr double PATIENCE = 2;      // a try fails if J minus its target exceeds this many times its last fall
 constexpr double LEAST_RATIO = 0.3; // least gain (fall of J) of a tried cut, relative to the center's price (rise of J)
@@ -27,6 +28,7 @@ constexpr double LEAST_RATIO = 0.3; // least gain (fall of J) of a tried cut, re
 struct Budget {
     int n_tries;      // number of consecutive single jumps that may fail
     int n_iterations; // number of Lloyd's iterations around a single jump
+    double tol;       // the last iterations end if J falls by less than this share
 };
 
 // Cut a cluster into two, see `Kernels::halve`.
@@ -91,7 +93,7 @@ template <class T, class X> class Jumps {
         steps(FEW_STEPS, AFTER_JUMPS);
         for (int round = 0; round < ROUNDS && sure_round();)
             ++round;
-        steps(std::numeric_limits<int>::max(), BEFORE_TRIES);
+        settle(BEFORE_TRIES);
         for (int failures = 0; failures < budget.n_tries;) {
             if (!failures)
                 measure();
@@ -106,6 +108,8 @@ template <class T, class X> class Jumps {
                 ++failures;
             }
         }
+        if (budget.tol < BEFORE_TRIES)
+            settle(budget.tol);
         return all_.error;
     }
 
@@ -121,6 +125,47 @@ template <class T, class X> class Jumps {
                 return !falls || !--most;
             },
             [](double) { return false; });
+    }
+
+    // Iterate with momentum until J falls by no more than the share `tol`: a center is moved beyond the mean of its
+    // rows, in the direction of the last change of the mean. If J, that of the means, does not fall, the iterations go
+    // on from the means before. The last iteration is a plain one.
+    void settle(double tol) {
+        const double weight = std::accumulate(all_.counts.begin(), all_.counts.end(), 0.0) / static_cast<double>(X_.n);
+        std::vector<T> means = centers, before = centers;
+        double J = std::numeric_limits<double>::infinity();
+        for (bool plain = true;;) {
+            answer_signals();
+            const double error = put_means(means);
+            if (error >= J && !plain) {
+                restore(before);
+                plain = true;
+                continue;
+            }
+            if (error >= (1 - tol) * J)
+                return restore(error < J ? means : before);
+            J = error;
+            for (std::size_t c = 0; c < C_; ++c) {
+                const auto share = static_cast<T>(MOMENTUM * all_.counts[c] / (all_.counts[c] + LIGHT * weight));
+                for (std::size_t k = c * D_; k < (c + 1) * D_; ++k)
+                    centers[k] = means[k] + share * (means[k] - before[k]);
+            }
+            before = means;
+            plain = false;
+            all_.assign();
+        }
+    }
+
+    // Write the means of the rows of each center, and return J of these means.
+    double put_means(std::vector<T> &means) const {
+        double J = all_.error;
+        for (std::size_t c = 0; c < C_; ++c)
+            for (std::size_t k = c * D_; k < (c + 1) * D_; ++k) {
+                means[k] = all_.counts[c] > 0 ? static_cast<T>(all_.sums[k] / all_.counts[c]) : centers[k];
+                const double shift = static_cast<double>(means[k]) - static_cast<double>(centers[k]);
+                J -= all_.counts[c] * shift * shift;
+            }
+        return J;
     }
 
     // Replace the centers by others, and assign the rows to these.
@@ -370,7 +415,7 @@ template <class T, class X> class Jumps {
 
 template <class T, class X>
 double jump(X rows, std::optional<Vector<double>> sample_weight, OutTable<T> centers, int n_tries, int n_iterations,
-            int n_threads) {
+            double tol, int n_threads) {
     const auto x = points(rows);
     require(centers.shape(1) == static_cast<std::size_t>(x.D) && centers.shape(0) >= 2 && x.D >= 1, "centers");
     require(!sample_weight || sample_weight->shape(0) == x.n, "sample_weight");
@@ -379,7 +424,7 @@ double jump(X rows, std::optional<Vector<double>> sample_weight, OutTable<T> cen
     check(rows, n_threads);
     Jumps<T, std::remove_const_t<decltype(x)>> jumps(
         x, data_or_null(sample_weight), std::vector<T>(centers.data(), centers.data() + centers.size()), n_threads);
-    const double error = jumps.improve({n_tries, n_iterations});
+    const double error = jumps.improve({n_tries, n_iterations, tol});
     std::copy(jumps.centers.begin(), jumps.centers.end(), centers.data());
     return error;
 }

@@ -114,6 +114,7 @@ def jump(
     centers: _Floats,
     n_tries: int,
     n_iterations: int,
+    tol: float,
     n_threads: int,
     /,
 ) -> float: ...

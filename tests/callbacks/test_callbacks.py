@@ -68,9 +68,9 @@ def test_the_estimator_is_fitted_as_far_as_the_iteration(make, X):
 
 @every_estimator
 def test_true_ends_the_fit_as_max_iter_would(make, X):
-    stopped = make(6, random_state=0, n_init=3, callbacks=lambda row: row["iteration"] == 2).fit(X)
-    ended = _fitted(make(6, random_state=0, max_iter=2), X)
-    assert stopped.n_iter_ == 2
+    stopped = make(6, random_state=0, n_init=3, callbacks=lambda row: row["iteration"] == 1).fit(X)
+    ended = _fitted(make(6, random_state=0, max_iter=1), X)
+    assert stopped.n_iter_ == 1
     assert not stopped.converged_
     np.testing.assert_array_equal(centers_of(stopped), centers_of(ended))
     np.testing.assert_array_equal(stopped.labels_, ended.labels_)
@@ -142,14 +142,14 @@ def test_a_clone_has_callbacks_of_its_own_and_a_file_has_none(X, tmp_path):
 
 def test_a_stopped_fit_that_dies_in_its_last_pass_stays_stopped(X, tmp_path, monkeypatch):
     monkeypatch.setattr("cprime.persistence.checkpoints._SHARE", float("inf"))
-    stopped = KMeans(6, random_state=0, n_init=2, callbacks=lambda row: row["iteration"] == 2)
+    stopped = KMeans(6, random_state=0, n_init=2, callbacks=lambda row: row["iteration"] == 1)
     expected = clone(stopped).fit(X)
     monkeypatch.setattr("cprime.em.solving._measured", _die)
     with pytest.raises(KeyboardInterrupt):
         stopped.set_params(checkpoint=tmp_path / "folder").fit(X)
     monkeypatch.undo()
     resumed = cprime.resume(tmp_path / "folder", X)
-    assert resumed.n_iter_ == 2
+    assert resumed.n_iter_ == 1
     np.testing.assert_array_equal(resumed.cluster_centers_, expected.cluster_centers_)
 
 

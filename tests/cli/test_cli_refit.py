@@ -11,8 +11,8 @@ pytest.importorskip("pyarrow")
 
 @pytest.fixture
 def newer(X):
-    """Return other points of the same clusters."""
-    return np.round((X[::-1] + 0.1) * 64) / 64
+    """Return other points of clusters that are a little larger."""
+    return np.round((1.05 * X[::-1] + 0.1) * 64) / 64
 
 
 @pytest.fixture

@@ -18,19 +18,23 @@ _FEW_STEPS, _ROUNDS, _AROUND, _LEAST_RATIO = 3, 10, 8, 0.3
 # A single jump is undone early if J is still above its value before the jump by more than this multiple of the last
 # step's decrease.
 _PATIENCE = 2.0
+# In steps with momentum, the center of a cluster of weight W is extrapolated beyond the mean, by the first number times
+# W/(W + the second number · mean weight of a point) times the last change of the mean.
+_MOMENTUM, _LIGHT = 0.8, 32
 # A cluster is cut in two at a border between histogram bins along a direction of high variance.
 # These are the numbers of power iterations for the direction, of bins, and of 2-means iterations after the cut.
 _TURNS, _BINS, _ITERATIONS = 2, 64, 6
 
 
-def jump(X, weights, centers, n_tries, n_iterations, n_threads):
+def jump(X, weights, centers, n_tries, n_iterations, tol, n_threads):
     """Improve centers by jumps (moves of a center to another cluster), in place, and return the error J.
 
     weights (n,): weights of the rows X    n_tries: number of consecutive single jumps that may fail
     n_iterations: number of Lloyd's iterations on the points around each single jump
+    tol: least relative decrease of J with which the last steps go on, if it is less than that before single jumps
     """
     jumps = _Jumps(X, np.ones(len(X)) if weights is None else weights)
-    centers[:], error = jumps.improve(centers, n_tries, n_iterations)
+    centers[:], error = jumps.improve(centers, n_tries, n_iterations, tol)
     return error
 
 
@@ -81,11 +85,11 @@ class _Jumps(NamedTuple):
     X: Any
     w: NDArray[np.float64]
 
-    def improve(self, centers: Floats, n_tries: int, n_iterations: int) -> tuple[Floats, float]:
+    def improve(self, centers: Floats, n_tries: int, n_iterations: int, tol: float) -> tuple[Floats, float]:
         """Improve centers (C, D) by rounds of jumps that certainly lower the error J, then by single jumps.
 
         n_tries: number of consecutive single jumps that may fail
-        n_iterations: number of Lloyd's iterations around a single jump
+        n_iterations: number of Lloyd's iterations around a single jump    tol: tolerance of the last steps
         Returns the improved centers (C, D), and their error J.
         """
         centers, state = self.steps(centers, self.assigned(centers), _FEW_STEPS, _AFTER_JUMPS)
@@ -97,7 +101,7 @@ class _Jumps(NamedTuple):
             if not found.error < state.error:
                 break
             centers, state = after, found
-        centers, state = self.steps(centers, state, None, _BEFORE_TRIES)
+        centers, state = self.settled(centers, state, _BEFORE_TRIES)
         failures, failed, cut = 0, dict[tuple[int, int], bytes](), self.prospects(centers, state)
         while failures < n_tries:
             jump = _promising(cut, failed)
@@ -112,6 +116,8 @@ class _Jumps(NamedTuple):
                 failures += 1
             else:
                 centers, state, failures, cut = after, found, 0, self.prospects(after, found)
+        if tol < _BEFORE_TRIES:
+            centers, state = self.settled(centers, state, tol)
         return centers, state.error
 
     def assigned(self, centers: Floats, rows: NDArray | None = None) -> _State:
@@ -127,14 +133,35 @@ class _Jumps(NamedTuple):
         counts, sums = X.accumulate(np.ascontiguousarray(ids[:, :1]), None, w, n_components=len(centers))
         return _State(labels, squares, counts, sums, float(w @ squares[:, 0]))
 
-    def steps(self, centers: Floats, state: _State, limit: int | None, tol: float) -> tuple[Floats, _State]:
+    def settled(self, centers: Floats, state: _State, tol: float) -> tuple[Floats, _State]:
+        """Return new centers (C, D) after steps with momentum, and the assignment of the points to them.
+
+        If the means of extrapolated centers do not lower the error J, steps go on from the means before. They end if J
+        falls by at most tol · J.    state: assignment of the points to the given centers
+        """
+        last, least, plain = centers, np.inf, True
+        while True:
+            means = state.recentred(centers)
+            shift = means.astype(np.float64) - centers
+            error = state.error - float((state.counts * np.square(shift).sum(axis=1)).sum())
+            if error >= least and not plain:
+                centers, plain = last, True
+            elif error >= (1 - tol) * least:
+                best = means if error < least else last
+                return best, self.assigned(best)
+            else:
+                share = (_MOMENTUM * state.counts / (state.counts + _LIGHT * self.w.mean())).astype(means.dtype)
+                centers, last, least, plain = means + share[:, np.newaxis] * (means - last), means, error, False
+            state = self.assigned(centers)
+
+    def steps(self, centers: Floats, state: _State, limit: int, tol: float) -> tuple[Floats, _State]:
         """Return new centers (C, D) after Lloyd's steps, and the assignment of the points to them.
 
         The steps end after one that lowers the error J by at most tol · J.
-        state: assignment of the points to the given centers    limit: maximum number of steps, None for no limit
+        state: assignment of the points to the given centers    limit: maximum number of steps
         """
-        while limit is None or limit > 0:
-            before, limit = state.error, None if limit is None else limit - 1
+        for _ in range(limit):
+            before = state.error
             centers = state.recentred(centers)
             state = self.assigned(centers)
             if not before - state.error > tol * before:

@@ -29,18 +29,21 @@ def jumped(
     *,
     n_tries: int = 5,
     n_iterations: int = 30,
+    tol: float = 1e-3,
     n_threads: int | None = None,
 ) -> tuple[Floats, float]:
-    """Return centers (C, D) improved by jumps and some of Lloyd's steps, and their error J = Σ w ‖x − μ‖² (weights w).
+    """Return centers (C, D) improved by jumps and k-means steps, and their error J = Σ w ‖x − μ‖² (weights w).
 
-    A jump removes a center whose removal raises J little, and places it in another cluster.
+    A jump removes a center whose removal raises J little, and places it in another cluster. Steps before single jumps,
+    and after the last one, have momentum: centers are extrapolated beyond the means, as in `em.Exchange`.
     n_tries: number of consecutive single jumps that may fail before the search ends; 0 makes only jumps that certainly
     lower J
     n_iterations: number of Lloyd's iterations on the points around each single jump
+    tol: the last steps end once one of them lowers J by at most this share of J, 1e-3 at most
     """
     centers = check.matrix(centers, "centers", X, 1).copy()
     if len(centers) < 2:
         raise ValueError(f"centers must be two at least, got {len(centers)}")
     weights, threads = check.array(sample_weight, "sample_weight", np.float64, len(X)), resolve_threads(n_threads)
     n_iterations = check.count(n_iterations, "n_iterations")
-    return centers, X.kernels.jump(X.core, weights, centers, n_tries, n_iterations, threads)
+    return centers, X.kernels.jump(X.core, weights, centers, n_tries, n_iterations, float(tol), threads)

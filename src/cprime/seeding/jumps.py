@@ -6,7 +6,8 @@ benchmarks, this initialization ends near the best known optimum, in less time t
 sample has 32 rows per cluster (at least 500), one from each of as many segments of the data. If the data have fewer
 than twice as many rows, the sample is all rows. More jumps are tried on the sample than on all rows. Numbers of tries
 grow with the square of the number of clusters C, because the time of a try falls with it: only rows of the clusters
-around a jump are assigned again.
+around a jump are assigned again. The last steps have momentum: they come as near to the optimum as Lloyd's steps in a
+third of the iterations.
 """
 
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus
 _LEAST, PER_CLUSTER = 500, 32
 # Maximum number of Lloyd's iterations after a jump that is tried.
 _ITERATIONS = 30
+# The last steps over all rows, and over a sample, end once one of them lowers the error by at most this share.
+_TOL, _TOL_OF_SAMPLE = 2e-5, 1e-3
 # For C clusters, jumps end after C² / "per" consecutive failures, but at least "least" and at most "most". The first
 # numbers are for jumps on the sample of the rows, the second for jumps on all rows.
 _OF_SAMPLE, _OF_ALL = {"per": 4, "least": 5, "most": 160}, {"per": 64, "least": 1, "most": 40}
@@ -81,10 +84,10 @@ def improved_by_jumps(data: Data, centers: Floats, key: Key, sample: _Weighted |
     if len(centers) < 2:
         return centers
     sample = _sample(data, len(centers), key) if sample is None else sample
-    better, _ = sample[0].jumped(
-        centers, sample[1], n_tries=_n_tries(len(centers), **_OF_SAMPLE), n_iterations=_ITERATIONS
-    )
-    if len(sample[0]) == data.n_weighted:
+    is_all, n_tries = len(sample[0]) == data.n_weighted, _n_tries(len(centers), **_OF_SAMPLE)
+    tol = _TOL if is_all else _TOL_OF_SAMPLE
+    better, _ = sample[0].jumped(centers, sample[1], n_tries=n_tries, n_iterations=_ITERATIONS, tol=tol)
+    if is_all:
         return better
     whole = data.whole()
     # Jumps that lower the error of the sample may not lower that of all rows, so errors of all rows are compared.
@@ -95,7 +98,7 @@ def improved_by_jumps(data: Data, centers: Floats, key: Key, sample: _Weighted |
     if weights is not None and data.n_weighted < data.n_points:
         X, weights = X[weights > 0], weights[weights > 0]
     n_tries = _n_tries(len(centers), **_OF_ALL)
-    return X.jumped(better, weights, n_tries=n_tries, n_iterations=_ITERATIONS)[0]
+    return X.jumped(better, weights, n_tries=n_tries, n_iterations=_ITERATIONS, tol=_TOL)[0]
 
 
 def _n_tries(n_clusters: int, per: int, least: int, most: int) -> int:

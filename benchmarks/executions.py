@@ -57,20 +57,28 @@ def _parquet(X: NDArray, folder: Path, stack: ExitStack) -> Any:
     return open_data(folder / "parquet", chunk_rows=_rows(X))
 
 
-def _dask(X: NDArray, folder: Path, stack: ExitStack) -> Any:
+def on_workers(X: NDArray, size: int, n_workers: int, folder: Path, stack: ExitStack) -> tuple[Any, Any]:
+    """Return a client of a new Dask cluster of one-threaded workers, and X as an array in chunks of their memory.
+
+    size: rows of a chunk    folder: where the chunks are stored, from which workers read them
+    """
     import dask.array as da
     from dask import delayed
     from dask.distributed import Client, LocalCluster
 
     silent = {"dashboard_address": None, "silence_logs": logging.ERROR}
-    cluster = stack.enter_context(LocalCluster(n_workers=2, threads_per_worker=1, **silent))
+    cluster = stack.enter_context(LocalCluster(n_workers=n_workers, threads_per_worker=1, **silent))
     client = stack.enter_context(Client(cluster))
     parts = []
-    for i, first in enumerate(range(0, len(X), _rows(X))):
-        np.save(folder / f"part-{i:03d}.npy", X[first : first + _rows(X)])
-        shape = X[first : first + _rows(X)].shape
+    for i, first in enumerate(range(0, len(X), size)):
+        np.save(folder / f"part-{i:03d}.npy", X[first : first + size])
+        shape = X[first : first + size].shape
         parts.append(da.from_delayed(delayed(np.load)(folder / f"part-{i:03d}.npy"), shape, X.dtype))
-    return client.persist(da.concatenate(parts))
+    return client, client.persist(da.concatenate(parts))
+
+
+def _dask(X: NDArray, folder: Path, stack: ExitStack) -> Any:
+    return on_workers(X, _rows(X), 2, folder, stack)[1]
 
 
 # Name: the function that opens the data in this way, and the library it needs.

@@ -33,6 +33,7 @@ from benchmarks.measures import (
     time_to_quality,
     truncation,
     update,
+    workers,
 )
 
 MEASURES: dict[str, ModuleType] = {
@@ -60,4 +61,5 @@ MEASURES: dict[str, ModuleType] = {
     "sizes": sizes,
     "update": update,
     "bounds": bounds,
+    "workers": workers,
 }

@@ -20,7 +20,7 @@ namespace {
 // Iterations end if J falls by less than this share: those after jumps, and those before single jumps.
 constexpr double AFTER_JUMPS = 1e-2;
 constexpr double BEFORE_TRIES = 1e-3;
-constexpr double MOMENTUM = 0.8, LIGHT = 32; // as in the exchange steps of `em/k_means.py`
+constexpr double LIGHT = 32; // momentum of clusters of few points is less, as in `em/k_means.py`
 constexpr int FEW_STEPS = 3, ROUNDS = 10, AROUND = 8;
 constexpr double PATIENCE = 2;      // a try fails if J minus its target exceeds this many times its last fall
 constexpr double LEAST_RATIO = 0.3; // least gain (fall of J) of a tried cut, relative to the center's price (rise of J)
@@ -146,7 +146,7 @@ template <class T, class X> class Jumps {
                 return restore(error < J ? means : before);
             J = error;
             for (std::size_t c = 0; c < C_; ++c) {
-                const auto share = static_cast<T>(MOMENTUM * all_.counts[c] / (all_.counts[c] + LIGHT * weight));
+                const auto share = static_cast<T>(all_.counts[c] / (all_.counts[c] + LIGHT * weight));
                 for (std::size_t k = c * D_; k < (c + 1) * D_; ++k)
                     centers[k] = means[k] + share * (means[k] - before[k]);
             }

@@ -279,9 +279,9 @@ def test_a_plain_step_comes_in_between_while_jumps_pay():
 
 
 def test_an_exchange_extrapolates_the_change_of_the_means():
-    """Centers are moved on by 0.8 W/(W + 32 w) of the change, with W the weight of a cluster and w that of a point."""
+    """Centers are moved on by W/(W + 32 w) of the change, with W the weight of a cluster and w that of a point."""
     first = exchanged(np.inf)
-    shares = (0.8 * first.counts / (first.counts + 32))[:, np.newaxis]
+    shares = (first.counts / (first.counts + 32))[:, np.newaxis]
     means = lloyd(points(), model().centers)[0]
     np.testing.assert_allclose(first.stage.means, means)
     np.testing.assert_allclose(first.model.centers, means + shares * (means - model().centers))
@@ -289,7 +289,7 @@ def test_an_exchange_extrapolates_the_change_of_the_means():
     totals, data = pass_of(first.model)
     second = replace(first.stage, progress=replace(first.stage.progress, last=np.inf)).judge(first.model, totals, data)
     after, J = lloyd(points(), first.model.centers)
-    shares = (0.8 * second.counts / (second.counts + 32))[:, np.newaxis]
+    shares = (second.counts / (second.counts + 32))[:, np.newaxis]
     np.testing.assert_allclose(second.model.centers, after + shares * (after - means))
     assert second.error == pytest.approx(J)
     for step in (exchanged(np.inf, n_steps=9), exchanged(1.001 * first.error)):  # a last step; jumps follow

@@ -18,9 +18,9 @@ _FEW_STEPS, _ROUNDS, _AROUND, _LEAST_RATIO = 3, 10, 8, 0.3
 # A single jump is undone early if J is still above its value before the jump by more than this multiple of the last
 # step's decrease.
 _PATIENCE = 2.0
-# In steps with momentum, the center of a cluster of weight W is extrapolated beyond the mean, by the first number times
-# W/(W + the second number · mean weight of a point) times the last change of the mean.
-_MOMENTUM, _LIGHT = 0.8, 32
+# In steps with momentum, the center of a cluster of weight W is extrapolated beyond the mean, by W/(W + this number ·
+# mean weight of a point) times the last change of the mean.
+_LIGHT = 32
 # A cluster is cut in two at a border between histogram bins along a direction of high variance.
 # These are the numbers of power iterations for the direction, of bins, and of 2-means iterations after the cut.
 _TURNS, _BINS, _ITERATIONS = 2, 64, 6
@@ -150,7 +150,7 @@ class _Jumps(NamedTuple):
                 best = means if error < least else last
                 return best, self.assigned(best)
             else:
-                share = (_MOMENTUM * state.counts / (state.counts + _LIGHT * self.w.mean())).astype(means.dtype)
+                share = (state.counts / (state.counts + _LIGHT * self.w.mean())).astype(means.dtype)
                 centers, last, least, plain = means + share[:, np.newaxis] * (means - last), means, error, False
             state = self.assigned(centers)
 

@@ -197,8 +197,8 @@ def test_momentum_lowers_j_and_the_number_of_iterations(monkeypatch):
     """Momentum lowers J and the number of iterations (means over seeds) if points form no clusters."""
     X = np.random.default_rng(0).standard_normal((8000, 6))
     found = []
-    for momentum in (k_means._MOMENTUM, 0.0):
-        monkeypatch.setattr(k_means, "_MOMENTUM", momentum)
+    for light in (k_means._LIGHT, np.inf):
+        monkeypatch.setattr(k_means, "_LIGHT", light)
         fits = [KMeans(200, search="graph", random_state=seed).fit(X) for seed in range(4)]
         found.append(np.mean([(fit.inertia_, fit.n_iter_) for fit in fits], axis=0))
     assert (found[0] < found[1]).all()

@@ -38,11 +38,10 @@ _EXCHANGE_TOL = 8
 _JUMP_TOL = 24
 # Number of exchange steps before the first jumps of centers.
 _FIRST_JUMPS = 3
-# Momentum of exchange steps: a center is extrapolated by the first number times W/(W + the second number) times its
-# last change, where W is the weight of its cluster divided by the mean weight of a point. The share is less for
-# clusters of few points, because these can lose all of them, and because the factors of exchange steps already favor
-# reassignments from and to them.
-_MOMENTUM, _LIGHT = 0.8, 32
+# Momentum of exchange steps: a center is extrapolated by W/(W + this number) times its last change, where W is the
+# weight of its cluster divided by the mean weight of a point. The share is less for clusters of few points, because
+# these can lose all of them, and because the factors of exchange steps already favor reassignments from and to them.
+_LIGHT = 32
 # If at most this share of points is reassigned, the next pass updates the sums of clusters only for reassigned points,
 # which then takes less time than to sum all points.
 _FEW = 0.25
@@ -247,7 +246,7 @@ class Exchange(_KMeans):
         if over:
             stage = Final(stage, End.MAX_ITER)
         elif goes_on and not due and not step.n_relocated:
-            shares = _MOMENTUM * step.counts / (step.counts + _LIGHT * _mean_weight(progress))
+            shares = step.counts / (step.counts + _LIGHT * _mean_weight(progress))
             stage = replace(after, means=new.centers)
             new = new.beyond(model.centers if self.means is None else self.means, shares)
         then = None if over or not due else JumpStep(after, weight, goes_on)

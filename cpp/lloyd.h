@@ -30,8 +30,9 @@ template <class T, class X> class Lloyd {
     }
 
     // Find the nearest centers, and compute counts (C,), sums (C, D) and the error J of the assignment.
-    void assign() {
-        if (second.empty()) {
+    // two: whether the distances to the second nearest centers are computed, if there is memory for them
+    void assign(bool two = true) {
+        if (second.empty() || !two) {
             find_nearest();
             accumulate_of(x_, labels.data(), x_.n, 1, counts.size(), static_cast<const double *>(nullptr), weights_,
                           nullptr, false, counts.data(), sums.data(), n_threads_);

@@ -133,7 +133,7 @@ template <class T, class X> class Jumps {
     void settle(double tol) {
         const double weight = std::accumulate(all_.counts.begin(), all_.counts.end(), 0.0) / static_cast<double>(X_.n);
         std::vector<T> means = centers, before = centers;
-        double J = std::numeric_limits<double>::infinity();
+        double J = all_.error;
         for (bool plain = true;;) {
             answer_signals();
             const double error = put_means(means);
@@ -143,7 +143,7 @@ template <class T, class X> class Jumps {
                 continue;
             }
             if (error >= (1 - tol) * J)
-                return restore(error < J ? means : before);
+                return error < J ? restore(means) : void();
             J = error;
             for (std::size_t c = 0; c < C_; ++c) {
                 const auto share = static_cast<T>(all_.counts[c] / (all_.counts[c] + LIGHT * weight));
@@ -152,7 +152,7 @@ template <class T, class X> class Jumps {
             }
             before = means;
             plain = false;
-            all_.assign();
+            all_.assign(false);
         }
     }
 

@@ -139,7 +139,7 @@ class _Jumps(NamedTuple):
         If the means of extrapolated centers do not lower the error J, steps go on from the means before. They end if J
         falls by at most tol · J.    state: assignment of the points to the given centers
         """
-        last, least, plain = centers, np.inf, True
+        last, least, plain = centers, state.error, True
         while True:
             means = state.recentred(centers)
             shift = means.astype(np.float64) - centers
@@ -147,8 +147,7 @@ class _Jumps(NamedTuple):
             if error >= least and not plain:
                 centers, plain = last, True
             elif error >= (1 - tol) * least:
-                best = means if error < least else last
-                return best, self.assigned(best)
+                return (means, self.assigned(means)) if error < least else (centers, state)
             else:
                 share = (state.counts / (state.counts + _LIGHT * self.w.mean())).astype(means.dtype)
                 centers, last, least, plain = means + share[:, np.newaxis] * (means - last), means, error, False

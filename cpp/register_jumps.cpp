@@ -137,12 +137,12 @@ template <class T, class X> class Jumps {
         for (bool plain = true;;) {
             answer_signals();
             const double error = put_means(means);
-            if (error >= J && !plain) {
+            if (!(error < J) && !plain) {
                 restore(before);
                 plain = true;
                 continue;
             }
-            if (error >= (1 - tol) * J)
+            if (!(error < (1 - tol) * J)) // also if J is not a number, because squares overflow
                 return error < J ? restore(means) : void();
             J = error;
             for (std::size_t c = 0; c < C_; ++c) {

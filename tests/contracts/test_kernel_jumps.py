@@ -87,3 +87,10 @@ def test_what_is_wrong_is_said(kernels):
         kernels.jumped(X, X[:1])
     with pytest.raises(ValueError, match="columns"):
         kernels.jumped(X, np.zeros((2, 3)))
+
+
+@pytest.mark.parametrize("scale", [1e154, 1e200])
+@pytest.mark.filterwarnings("ignore:overflow|invalid value:RuntimeWarning")
+def test_jumps_end_where_squares_overflow(scale, kernels):
+    X = scale * np.random.default_rng(0).standard_normal((300, 3))
+    assert not np.isfinite(kernels.jumped(X, X[:7], tol=1e-5)[1])

@@ -144,9 +144,9 @@ class _Jumps(NamedTuple):
             means = state.recentred(centers)
             shift = means.astype(np.float64) - centers
             error = state.error - float((state.counts * np.square(shift).sum(axis=1)).sum())
-            if error >= least and not plain:
+            if not error < least and not plain:
                 centers, plain = last, True
-            elif error >= (1 - tol) * least:
+            elif not error < (1 - tol) * least:
                 return (means, self.assigned(means)) if error < least else (centers, state)
             else:
                 share = (state.counts / (state.counts + _LIGHT * self.w.mean())).astype(means.dtype)

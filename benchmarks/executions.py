@@ -71,9 +71,9 @@ def on_workers(X: NDArray, size: int, n_workers: int, folder: Path, stack: ExitS
     client = stack.enter_context(Client(cluster))
     parts = []
     for i, first in enumerate(range(0, len(X), size)):
-        np.save(folder / f"part-{i:03d}.npy", X[first : first + size])
-        shape = X[first : first + size].shape
-        parts.append(da.from_delayed(delayed(np.load)(folder / f"part-{i:03d}.npy"), shape, X.dtype))
+        path, part = folder / f"part-{i:03d}.npy", X[first : first + size]
+        np.save(path, part)
+        parts.append(da.from_delayed(delayed(np.load)(path), part.shape, X.dtype))
     return client, client.persist(da.concatenate(parts))
 
 
@@ -111,7 +111,7 @@ def repeat(
         for seed in range(-1, repetitions):  # the first round is a warm-up
             start = random_start(X, C, max(seed, 0))
             for name in able:
-                found = _fitted(opened[name], start, iterations if seed >= 0 else 2, n_threads)
+                found = fitted(opened[name], start, iterations if seed >= 0 else 2, n_threads)
                 if seed < 0:
                     continue
                 record, steps = records[name], found.history_["seconds"].tolist()
@@ -126,8 +126,9 @@ def repeat(
     return list(records.values())
 
 
-def _fitted(data: Any, start: NDArray, iterations: int, n_threads: int) -> KMeans:
+def fitted(data: Any, start: NDArray, iterations: int, n_threads: int, **further: Any) -> KMeans:
+    """Return a k-means by graph search after a number of iterations; further: other options, also another search."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         options = {"max_iter": iterations, "tol": 0.0, "n_threads": n_threads, "random_state": 0}
-        return KMeans(len(start), search=Graph(certificate=0), init=start, **options).fit(data)
+        return KMeans(len(start), init=start, **{"search": Graph(certificate=0), **options, **further}).fit(data)

@@ -90,7 +90,7 @@ template <class T, class X> class Jumps {
 
     double improve(const Budget &budget) {
         all_.assign();
-        steps(FEW_STEPS, AFTER_JUMPS);
+        steps();
         for (int round = 0; round < ROUNDS && sure_round();)
             ++round;
         settle(BEFORE_TRIES);
@@ -114,15 +114,16 @@ template <class T, class X> class Jumps {
     }
 
   private:
-    // Iterate Lloyd's algorithm from the present assignment until J falls by no more than the share `tol`.
-    void steps(int most, double tol) {
+    // Make the few of Lloyd's iterations that follow jumps.
+    void steps() {
         double before = all_.error;
+        int left = FEW_STEPS;
         all_.move();
         all_.iterate(
             [&] {
-                const bool falls = before - all_.error > tol * before;
+                const bool falls = before - all_.error > AFTER_JUMPS * before;
                 before = all_.error;
-                return !falls || !--most;
+                return !falls || !--left;
             },
             [](double) { return false; });
     }
@@ -302,7 +303,7 @@ template <class T, class X> class Jumps {
         if (!any)
             return false;
         all_.assign();
-        steps(FEW_STEPS, AFTER_JUMPS);
+        steps();
         if (all_.error < error)
             return true;
         restore(before);
@@ -382,7 +383,7 @@ template <class T, class X> class Jumps {
         for (std::size_t j = 0; j < around.size(); ++j)
             std::copy_n(local.data() + j * D_, D_, center(around[j]));
         all_.assign();
-        steps(FEW_STEPS, AFTER_JUMPS);
+        steps();
         if (all_.error < error)
             return true;
         restore(kept); // by rounding, only the sum over the points around the jump had fallen

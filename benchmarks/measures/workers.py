@@ -9,7 +9,6 @@ this machine, so their seconds show what the division costs, not how fast a clus
 import argparse
 import tempfile
 import time
-import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,10 +16,9 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.data import random_start
-from benchmarks.executions import on_workers
+from benchmarks.executions import fitted, on_workers
 from benchmarks.measures import options as given
 from benchmarks.records import Record
 from benchmarks.tables import table
@@ -46,7 +44,7 @@ def measure(options: argparse.Namespace) -> Iterator[list[Record]]:
     X = np.clip(8 * X + 128, 0, 255).astype(np.uint8)
     start, size = random_start(X, C, 0), -(-N // options.chunks)
     base = {"measure": "workers", "N": N, "D": D, "C": C, "chunks": options.chunks}
-    reference, record = _fitted(open_data(X, chunk_rows=size), start, options.iterations, None)
+    reference, record = _measured(open_data(X, chunk_rows=size), start, options.iterations, None)
     yield [{**base, "workers": 0, **record}]
     for n_workers in options.workers:
         fit, record = _on_workers(X, size, start, options.iterations, n_workers)
@@ -57,10 +55,10 @@ def measure(options: argparse.Namespace) -> Iterator[list[Record]]:
 def _on_workers(X: Any, size: int, start: Any, iterations: int, n_workers: int) -> tuple[KMeans, Record]:
     with tempfile.TemporaryDirectory(prefix="cprime-benchmark-") as folder, ExitStack() as stack:
         client, rows = on_workers(X, size, n_workers, Path(folder), stack)
-        return _fitted(rows, start, iterations, client)
+        return _measured(rows, start, iterations, client)
 
 
-def _fitted(data: Any, start: Any, iterations: int, client: Any) -> tuple[KMeans, Record]:
+def _measured(data: Any, start: Any, iterations: int, client: Any) -> tuple[KMeans, Record]:
     """Fit k-means; return the fit, and its record: means of an iteration after the first."""
     told: list[tuple[float, float, float, int]] = []
 
@@ -69,12 +67,7 @@ def _fitted(data: Any, start: Any, iterations: int, client: Any) -> tuple[KMeans
         told.append((row["seconds"], time.process_time(), workers, _bytes()))
 
     search = Graph(33, certificate=0, final_assignment="found")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        fit = KMeans(
-            len(start), search=search, init=start, jumps=False, tol=0.0, max_iter=iterations, random_state=0,
-            n_threads=1, callbacks=tell,
-        ).fit(data)  # fmt: skip
+    fit = fitted(data, start, iterations, 1, search=search, jumps=False, callbacks=tell)
     steps = np.diff(np.array(told)[:, 1:], axis=0).mean(axis=0)
     seconds = float(np.median([seconds for seconds, *_ in told[1:]]))
     return fit, {"seconds": seconds, "driver": steps[0], "processor": steps[1], "bytes": steps[2]}

@@ -92,12 +92,12 @@ class _Jumps(NamedTuple):
         n_iterations: number of Lloyd's iterations around a single jump    tol: tolerance of the last steps
         Returns the improved centers (C, D), and their error J.
         """
-        centers, state = self.steps(centers, self.assigned(centers), _FEW_STEPS, _AFTER_JUMPS)
+        centers, state = self.steps(centers, self.assigned(centers))
         for _ in range(_ROUNDS):
             moved = self.sure_round(centers, state)
             if moved is None:
                 break
-            after, found = self.steps(moved, self.assigned(moved), _FEW_STEPS, _AFTER_JUMPS)
+            after, found = self.steps(moved, self.assigned(moved))
             if not found.error < state.error:
                 break
             centers, state = after, found
@@ -109,7 +109,7 @@ class _Jumps(NamedTuple):
                 break
             moved = self.tried(centers, state, cut, jump, n_iterations)
             if moved is not None:
-                after, found = self.steps(moved, self.assigned(moved), _FEW_STEPS, _AFTER_JUMPS)
+                after, found = self.steps(moved, self.assigned(moved))
             # A decrease of J on the points around a jump can be a rounding error, so J of all points is compared, too.
             if moved is None or not found.error < state.error:
                 failed[jump] = cut.halves[list(jump)].tobytes()
@@ -153,17 +153,16 @@ class _Jumps(NamedTuple):
                 centers, last, least, plain = means + share[:, np.newaxis] * (means - last), means, error, False
             state = self.assigned(centers)
 
-    def steps(self, centers: Floats, state: _State, limit: int, tol: float) -> tuple[Floats, _State]:
-        """Return new centers (C, D) after Lloyd's steps, and the assignment of the points to them.
+    def steps(self, centers: Floats, state: _State) -> tuple[Floats, _State]:
+        """Return new centers (C, D) after the few of Lloyd's steps that follow jumps, and the assignment to them.
 
-        The steps end after one that lowers the error J by at most tol · J.
-        state: assignment of the points to the given centers    limit: maximum number of steps
+        state: assignment of the points to the given centers
         """
-        for _ in range(limit):
+        for _ in range(_FEW_STEPS):
             before = state.error
             centers = state.recentred(centers)
             state = self.assigned(centers)
-            if not before - state.error > tol * before:
+            if not before - state.error > _AFTER_JUMPS * before:
                 break
         return centers, state
 

@@ -258,7 +258,7 @@ class Gaussian(Family):
 
     def _means_extrapolated(self, before: Self, share: float) -> dict[str, Any]:
         """Return a dict of centers and weights, extrapolated by `share` times their change since the model `before`."""
-        centers = self.centers + self.centers.dtype.type(share) * (self.centers - before.centers)
+        centers = centers_beyond(self.centers, before.centers, share)
         if self.weights is None or before.weights is None:
             return {"centers": centers}
         weights = scaled_along(self.weights, before.weights, share)
@@ -328,6 +328,17 @@ def expect_gaussians(
     log_sum, cost = block.weighted_sum(found.log_sum), block.weighted_sum(found.mean)
     J = error(block, ActiveSet(found.labels[:, np.newaxis]))
     return Expected(moments, log_sum, log_sum + 0.5 * cost, J)
+
+
+def centers_beyond(now: Floats, before: Floats, share: float | NDArray[np.float64]) -> Floats:
+    """Return centers `now` (C, D), extrapolated by a share of their change since `before` (C, D).
+
+    share: one number, or one for each center (C, 1)
+    """
+    centers = np.subtract(now, before)
+    centers *= np.asarray(share, dtype=centers.dtype)
+    centers += now
+    return centers
 
 
 def means_of(counts: NDArray[np.float64], sums: NDArray[np.float64], centers: Floats) -> NDArray[np.float64]:

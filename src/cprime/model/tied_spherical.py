@@ -22,7 +22,15 @@ from cprime._utils.values import cached, replace
 from cprime.execution.block import ActiveSet, Block
 from cprime.execution.statistics import Sums
 from cprime.kernels import Floats, Rows, means, without_negligible
-from cprime.model.base import Embedded, expect_gaussians, log_weights, new_weights, register, winner_error
+from cprime.model.base import (
+    Embedded,
+    centers_beyond,
+    expect_gaussians,
+    log_weights,
+    new_weights,
+    register,
+    winner_error,
+)
 from cprime.model.conditional import Conditional, others
 from cprime.model.covariance import scaled_along
 from cprime.model.interface import Expected, Responsibilities, Weights
@@ -249,10 +257,7 @@ class TiedSpherical(Embedded):
 
         before (C, D): the centers before the change    shares (C,): by which part of its change each center is moved on
         """
-        centers = np.subtract(self.centers, before)
-        centers *= shares.astype(centers.dtype)[:, np.newaxis]
-        centers += self.centers
-        return replace(self, centers=centers)
+        return replace(self, centers=centers_beyond(self.centers, before, shares[:, np.newaxis]))
 
     def extrapolated(self, before: Self, share: float) -> Self:
         variance = float(scaled_along(np.array(self.variance), np.array(before.variance), share))
